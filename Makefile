@@ -1,0 +1,74 @@
+# Everything runs in .venv, which is made from requirements.lock on first use.
+# Needed on the machine: Python 3.11-3.13, make, and Java 17 for Spark (the tests use it as oracle).
+
+PYTHON  ?= python3
+VENV    := .venv
+BIN     := $(VENV)/bin
+STAMP   := $(VENV)/.installed
+PIP     := $(BIN)/python -m pip --disable-pip-version-check install --quiet --no-deps
+WORKERS ?= 2
+# More arguments for pytest, e.g. make test ARGS='-k covers'
+ARGS    ?=
+CODE    := $(wildcard src tests bench)
+
+# One worker runs every test that needs Spark, so that there is one JVM; the others share the rest.
+PYTEST  := $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup
+
+# Spark starts the Python of its workers by this name.
+export PYSPARK_PYTHON := $(abspath $(BIN)/python)
+export PYSPARK_DRIVER_PYTHON := $(PYSPARK_PYTHON)
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test test-long bench lint format docs lock clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+setup: $(STAMP) ## make .venv and install the locked dependencies (the other targets do it when needed)
+
+$(STAMP): requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 14))' || { \
+	  echo "Tidegate needs Python 3.11, 3.12 or 3.13, but '$(PYTHON)' is: $$($(PYTHON) --version 2>&1)"; \
+	  echo "Name another one: make PYTHON=python3.11 setup"; exit 1; } >&2
+	@echo 'Installing the locked dependencies into $(VENV); Spark alone is over 400 MB, so this takes a while.'
+	$(PYTHON) -m venv $(VENV)
+	@awk '/^[a-z]/ { keep = /^setuptools==/ } keep' requirements.lock > $(VENV)/setuptools.lock
+	$(PIP) --require-hashes --requirement $(VENV)/setuptools.lock
+	$(PIP) --require-hashes --no-build-isolation --use-pep517 --requirement requirements.lock
+	$(PIP) --no-build-isolation --editable .
+	@touch $@
+
+demo: $(STAMP) ## a tour of what Tidegate does
+	$(BIN)/tidegate demo
+
+test: $(STAMP) ## all tests, the documentation's examples included
+	$(PYTEST) $(ARGS)
+
+test-long: $(STAMP) ## the same tests at larger sizes
+	TIDEGATE_LONG=1 $(PYTEST) $(ARGS)
+
+bench: $(STAMP) ## our figures beside the alternatives', in one run
+	$(BIN)/tidegate bench parse relate
+
+lint: $(STAMP) ## ruff (rules and format) and mypy --strict
+	$(BIN)/ruff check $(CODE)
+	$(BIN)/ruff format --check $(CODE)
+	$(BIN)/mypy --strict $(CODE)
+
+format: $(STAMP) ## let ruff mend what it can
+	$(BIN)/ruff check --fix $(CODE)
+	$(BIN)/ruff format $(CODE)
+
+docs: $(STAMP) ## run every example in README.md and docs/
+	$(BIN)/python -m pytest tests/test_docs.py $(ARGS)
+
+lock: ## rewrite requirements.lock from pyproject.toml (LOCK_ARGS=--upgrade for new versions)
+	@test -x $(BIN)/uv || $(MAKE) setup
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --fork-strategy fewest \
+	  --generate-hashes --no-annotate --no-emit-index-url --no-emit-find-links \
+	  --custom-compile-command 'make lock' --extra dev $(LOCK_ARGS) \
+	  --output-file requirements.lock pyproject.toml
+
+clean: ## remove .venv and everything that was built or cached
+	rm -rf $(VENV) build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	find $(CODE) -name __pycache__ -type d -prune -exec rm -rf {} +

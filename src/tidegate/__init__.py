@@ -1,0 +1,32 @@
+"""Who wants this event? Exact content-based publish/subscribe.
+
+This module is the whole public interface of the library.
+"""
+
+from tidegate.errors import (
+    FilterError,
+    FilterSyntaxError,
+    FilterTypeError,
+    MeasureError,
+    ParameterError,
+    SchemaError,
+    TidegateError,
+)
+from tidegate.filters.filter import Filter, parse
+from tidegate.filters.schema import Attribute, Schema
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Attribute",
+    "Filter",
+    "FilterError",
+    "FilterSyntaxError",
+    "FilterTypeError",
+    "MeasureError",
+    "ParameterError",
+    "Schema",
+    "SchemaError",
+    "TidegateError",
+    "parse",
+]

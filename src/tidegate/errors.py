@@ -1,0 +1,68 @@
+"""What can go wrong, and what a person is told about it.
+
+Every error of Tidegate is a `TidegateError`. An error about a filter's text says what was wrong,
+where (a caret under the place), and what to write instead.
+"""
+
+_WINDOW = 60
+
+
+class TidegateError(Exception):
+    """Anything Tidegate refuses."""
+
+
+class FilterError(TidegateError):
+    """A filter that cannot be accepted: `reason`, `position` in `text`, what to write `instead`."""
+
+    def __init__(
+        self,
+        reason: str,
+        *,
+        text: str | None = None,
+        position: int | None = None,
+        instead: str | None = None,
+    ) -> None:
+        super().__init__(reason, text, position, instead)
+        self.reason = reason
+        self.text = text
+        self.position = position
+        self.instead = instead
+
+    def __str__(self) -> str:
+        lines = [self.reason]
+        if self.text is not None and self.position is not None:
+            lines[0] += f" (at position {self.position})"
+            lines += _excerpt(self.text, self.position)
+        if self.instead is not None:
+            lines.append(f"  write instead: {self.instead}")
+        return "\n".join(lines)
+
+
+class FilterSyntaxError(FilterError):
+    """The text is not a filter of the language."""
+
+
+class FilterTypeError(FilterError):
+    """A constant, a parameter or an attribute has a type that does not fit."""
+
+
+class ParameterError(TidegateError):
+    """A parameter is missing, unknown or unbound."""
+
+
+class SchemaError(TidegateError):
+    """A schema that cannot be read, or two filters whose schemas differ."""
+
+
+class MeasureError(TidegateError):
+    """A measure was asked for where no distribution gives one."""
+
+
+def _excerpt(text: str, position: int) -> list[str]:
+    """Two lines: the neighbourhood of `position` in `text`, and a caret under it."""
+    start = max(0, position - _WINDOW // 2)
+    stop = min(len(text), start + _WINDOW)
+    shown = "".join(c if c.isprintable() else "·" for c in text[start:stop])
+    head = "…" if start > 0 else ""
+    tail = "…" if stop < len(text) else ""
+    return [f"  {head}{shown}{tail}", "  " + " " * (len(head) + position - start) + "^"]

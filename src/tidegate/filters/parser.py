@@ -1,0 +1,529 @@
+"""What does a text say?
+
+The grammar is sqlglot's (Spark dialect) on a text whose literals and names were replaced (see
+`lexer`); the tree it gives is read strictly here: an attribute, an operator, constants. Whatever
+sqlglot accepts and the language does not is refused with its position and what to write instead,
+so no construct that sqlglot and Spark read differently gets through.
+
+A parsed shape is a `Template`, kept for all further texts of that shape: reading one of them is a
+look-up, its literals, and the few checks that depend on their values.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Final, NoReturn, TypeAlias
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.dialects.dialect import Dialect
+
+from tidegate.errors import FilterError, FilterSyntaxError, FilterTypeError
+from tidegate.filters.admission import admit, always_fits
+from tidegate.filters.expression import (
+    Mode,
+    Node,
+    Operand,
+    Operator,
+    Parameter,
+    Predicate,
+    Slot,
+    Truth,
+    attribute_name,
+    conjunction,
+    disjunction,
+    predicate,
+    predicates,
+)
+from tidegate.filters.lexer import MAX_LENGTH, MAX_TOKENS, Canonical, canonical, lift
+from tidegate.filters.schema import Schema
+from tidegate.filters.values import Constant
+
+Step: TypeAlias = Callable[[list[Constant]], None]
+Templates: TypeAlias = "dict[str, Template]"
+
+_MAX_TEMPLATES: Final = 20_000
+_templates: Templates = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """What all texts of one shape have in common: a tree with slots for their literals.
+
+    `steps` turn literals into constants, in place: typed literals, signs, checks against a schema.
+    """
+
+    tree: Node
+    steps: tuple[Step, ...]
+    parameters: tuple[str, ...]
+    attributes: frozenset[str]
+
+
+def read(text: str, schema: Schema | None) -> tuple[Template, list[Constant]]:
+    """The template of a text and the constants for its slots."""
+    if type(text) is not str:
+        raise FilterSyntaxError(f"a filter is a text, not {type(text).__name__}")
+    if len(text) > MAX_LENGTH:
+        raise FilterSyntaxError(
+            f"the text has {len(text):,} characters, more than {MAX_LENGTH:,}",
+            instead="a shorter filter, or several subscriptions",
+        )
+    templates = _templates if schema is None else schema.templates
+    shape, values = lift(text)
+    template = templates.get(shape)
+    if template is None:
+        template = _Reader(text, values, schema).template()
+        if len(templates) >= _MAX_TEMPLATES:
+            templates.clear()
+        templates[shape] = template
+        return template, values
+    if template.steps:
+        try:
+            for step in template.steps:
+                step(values)
+        except (ValueError, FilterError):
+            _Reader(text, lift(text)[1], schema).template()  # says where
+            raise
+    return template, values
+
+
+@lru_cache(maxsize=1)
+def _dialect() -> Dialect:
+    return Dialect.get_or_raise("spark")
+
+
+class _Reader:
+    """Reads one text in full."""
+
+    def __init__(self, text: str, values: list[Constant], schema: Schema | None) -> None:
+        self.text = text
+        self.values = values
+        self.schema = schema
+        self.source: Canonical = canonical(text)
+        self.steps: list[Step] = []
+        self.size = 0
+
+    def template(self) -> Template:
+        """The template of the text's shape; `values` become the text's own constants."""
+        root = self._parse()
+        for slot, cast in self.source.conversions.items():
+            self._convert(slot, cast)
+        tree = self._node(root, Mode.TRUE)
+        attributes = frozenset(p.attribute for p in predicates(tree))
+        parameters = tuple(dict.fromkeys(self.source.parameters))
+        return Template(tree, tuple(self.steps), parameters, attributes)
+
+    def _parse(self) -> exp.Expression:
+        dialect = _dialect()
+        sql = self.source.sql
+        try:
+            found = dialect.parser().parse(dialect.tokenize(sql), sql)
+        except sqlglot.errors.ParseError as error:
+            detail: dict[str, Any] = error.errors[0] if error.errors else {}
+            offset = int(detail.get("col") or 1) - 1
+            reason = next(filter(None, map(_FOREIGN.get, self.source.foreign)), None)
+            self._refuse_at(self.source.origin(offset), *(reason or _NO_CONDITION))
+        except RecursionError:
+            self._refuse_at(0, "the text nests too deep", "the same condition with less nesting")
+        except Exception as error:  # a parser's own accident on hostile text is a refusal too
+            self._refuse_at(0, f"the text cannot be read ({type(error).__name__})")
+        if len(found) != 1 or not isinstance(found[0], exp.Expression):
+            self._refuse_at(0, "there is no condition in the text", "price < 10, or TRUE")
+        return found[0]
+
+    # -- refusals
+
+    def _refuse_at(self, position: int, reason: str, instead: str | None = None) -> NoReturn:
+        raise FilterSyntaxError(reason, text=self.text, position=position, instead=instead)
+
+    def _refuse(self, node: exp.Expression, reason: str, instead: str | None = None) -> NoReturn:
+        self._refuse_at(self._position(node), reason, instead)
+
+    def _position(self, node: exp.Expression) -> int:
+        offsets = [n.meta["start"] for n in node.walk() if "start" in n.meta]
+        return self.source.origin(min(offsets)) if offsets else 0
+
+    # -- conditions
+
+    def _node(self, node: exp.Expression, mode: Mode) -> Node:
+        self.size += 1
+        if self.size > MAX_TOKENS:
+            self._refuse_at(0, "the condition grows too large when its NOTs are pushed down")
+        if isinstance(node, exp.Paren):
+            return self._node(node.this, mode)
+        if isinstance(node, exp.And | exp.Or):
+            return self._junction(node, mode)
+        if isinstance(node, exp.Not):
+            return self._node(node.this, _NEGATED[mode])
+        if isinstance(node, exp.Is):
+            return self._is(node, mode)
+        if isinstance(node, exp.Boolean | exp.Null):
+            value = None if isinstance(node, exp.Null) else bool(node.this)
+            return Truth(_TRUTH[mode][value])
+        if isinstance(node, exp.Column | exp.Dot):
+            return self._predicate(node, self._attribute(node), Operator.EQUAL, (True,), mode)
+        for kinds, method in _CONDITIONS:
+            if isinstance(node, kinds):
+                found: Node = method(self, node, mode)
+                return found
+        return self._no_condition(node)
+
+    def _junction(self, node: exp.Expression, mode: Mode) -> Node:
+        """AND or OR: a chain is a left-deep tree, walked without recursion."""
+        kind = type(node)
+        parts: list[exp.Expression] = []
+        while type(node) is kind:
+            parts.append(node.args["expression"])
+            node = node.this
+        parts.append(node)
+        nodes = [self._node(part, mode) for part in reversed(parts)]
+        negative = mode in (Mode.FALSE, Mode.NOT_TRUE)
+        return conjunction(nodes) if (kind is exp.And) is not negative else disjunction(nodes)
+
+    def _is(self, node: exp.Is, mode: Mode) -> Node:
+        inner, test = node.this, node.args["expression"]
+        if isinstance(inner, exp.Is):
+            self._refuse(node, "IS after IS", "parentheses around the first of them")
+        if not isinstance(test, exp.Boolean | exp.Null):
+            self._refuse(node, "IS takes [NOT] NULL, TRUE, FALSE, UNKNOWN or DISTINCT FROM")
+        if isinstance(_bare(inner), exp.Column | exp.Dot):
+            attribute = self._attribute(_bare(inner))
+            if isinstance(test, exp.Null):
+                return self._predicate(node, attribute, Operator.NULL, (), mode)
+            return self._predicate(node, attribute, Operator.SAME, (bool(test.this),), mode)
+        positive = mode in (Mode.TRUE, Mode.NOT_FALSE)
+        if isinstance(test, exp.Null):
+            modes = (Mode.NOT_TRUE, Mode.NOT_FALSE) if positive else (Mode.TRUE, Mode.FALSE)
+            nodes = [self._node(inner, each) for each in modes]
+            return conjunction(nodes) if positive else disjunction(nodes)
+        asked = Mode.TRUE if test.this else Mode.FALSE
+        return self._node(inner, asked if positive else _OUTSIDE[asked])
+
+    def _comparison(self, node: exp.Expression, mode: Mode) -> Node:
+        operator, mirrored, negative = _COMPARISONS[type(node)]
+        left, right = node.this, node.args["expression"]
+        if self._is_constant(left) and not self._is_constant(right):
+            left, right, operator = right, left, mirrored
+        attribute = self._operand_attribute(node, left)
+        constant = self._constant(right, attribute)
+        asked = _NEGATED[mode] if negative else mode
+        return self._predicate(node, attribute, operator, (constant,), asked)
+
+    def _between(self, node: exp.Between, mode: Mode) -> Node:
+        attribute = self._operand_attribute(node, node.this)
+        low = self._constant(node.args["low"], attribute)
+        high = self._constant(node.args["high"], attribute)
+        nodes: list[Node] = [
+            self._predicate(node, attribute, Operator.AT_LEAST, (low,), mode),
+            self._predicate(node, attribute, Operator.AT_MOST, (high,), mode),
+        ]
+        negative = mode in (Mode.FALSE, Mode.NOT_TRUE)
+        return disjunction(nodes) if negative else conjunction(nodes)
+
+    def _in(self, node: exp.In, mode: Mode) -> Node:
+        attribute = self._operand_attribute(node, node.this)
+        if any(node.args.get(key) is not None for key in ("query", "unnest", "field")):
+            self._refuse(node, *_NO_SUBQUERY)
+        if not node.expressions:
+            self._refuse(node, "the list after IN is empty", "at least one constant, or FALSE")
+        constants: list[Operand] = []
+        for member in node.expressions:
+            first = self._constant(member, attribute, in_list=True)
+            if isinstance(first, Slot) and first.index in self.source.lists:
+                constants += [Slot(index) for index in self.source.lists[first.index]]
+            else:
+                constants.append(first)
+        return self._predicate(node, attribute, Operator.IN, tuple(constants), mode)
+
+    def _like(self, node: exp.Like | exp.Escape, mode: Mode) -> Node:
+        escape: Operand = "\\"
+        pattern: exp.Expression = node
+        if isinstance(node, exp.Escape):
+            pattern = node.this
+            escape = self._escape(node)
+            if not isinstance(pattern, exp.Like):
+                self._no_condition(pattern)
+        attribute = self._operand_attribute(pattern, pattern.this)
+        constant = self._constant(pattern.args["expression"], attribute)
+        asked = _NEGATED[mode] if pattern.args.get("negate") else mode
+        return self._predicate(node, attribute, Operator.LIKE, (constant, escape), asked)
+
+    def _escape(self, node: exp.Escape) -> Operand:
+        literal = node.args["expression"]
+        slot = self._constant(literal, "ESCAPE")
+
+        def check(values: list[Constant]) -> None:
+            value = values[slot.index] if isinstance(slot, Slot) else None
+            if not isinstance(value, str) or len(value) != 1:
+                raise ValueError("ESCAPE takes a string of one character")
+
+        if not isinstance(slot, Slot):
+            self._refuse(node, "ESCAPE takes a string of one character", "ESCAPE '!'")
+        self._step(check, literal)
+        return slot
+
+    def _function(self, node: exp.Func, mode: Mode) -> Node:
+        operator = _FUNCTIONS[type(node)]
+        if self._is_constant(node.this):
+            self._refuse(node, f"{operator.value} takes an attribute first, then a string")
+        attribute = self._operand_attribute(node, node.this)
+        extra = [value for key, value in node.args.items() if key not in ("this", "expression")]
+        if node.args.get("expression") is None or any(extra):
+            self._refuse(node, f"{operator.value} takes an attribute and a string")
+        constant = self._constant(node.args["expression"], attribute)
+        return self._predicate(node, attribute, operator, (constant,), mode)
+
+    def _no_condition(self, node: exp.Expression) -> NoReturn:
+        if isinstance(node, exp.Alias):
+            self._refuse(node, "something is missing between two conditions", "AND or OR")
+        if isinstance(node, exp.Placeholder | exp.Literal | exp.Neg):
+            self._refuse(node, "a constant is not a condition", "attribute = constant")
+        if isinstance(node, exp.Tuple):
+            self._refuse(node, "an empty or listed pair of parentheses is not a condition")
+        self._refuse(node, *_why(node))
+
+    # -- operands
+
+    def _operand_attribute(self, node: exp.Expression, operand: exp.Expression) -> str:
+        plain = _bare(operand)
+        if isinstance(plain, exp.Column | exp.Dot):
+            return self._attribute(plain)
+        if isinstance(plain, _CONDITION_KINDS):
+            self._refuse(node, "a comparison of a comparison", "AND, or parentheses and IS TRUE")
+        if self._is_constant(plain):
+            self._refuse(node, "two constants are compared", "an attribute on one side, or TRUE")
+        self._refuse(operand, *_why(plain))
+
+    def _attribute(self, node: exp.Expression) -> str:
+        path: list[str] = []
+        while isinstance(node, exp.Dot):
+            path.append(self._name(node.args["expression"]))
+            node = node.this
+        if not isinstance(node, exp.Column):
+            self._refuse(node, *_why(node))
+        path.extend(self._name(part) for part in reversed(node.parts))
+        return attribute_name(tuple(reversed(path)))
+
+    def _name(self, node: Any) -> str:
+        if not isinstance(node, exp.Identifier) or not str(node.this)[1:].isdigit():
+            self._refuse(node, "this is not the name of an attribute")
+        name = self.source.names[int(node.this[1:])]
+        if not name:
+            self._refuse(node, "the name of an attribute is empty")
+        return name
+
+    def _is_constant(self, node: exp.Expression) -> bool:
+        plain = _bare(node)
+        if isinstance(plain, exp.Neg):
+            plain = _bare(plain.this)
+        return isinstance(plain, exp.Literal | exp.Placeholder | exp.Null | exp.Boolean)
+
+    def _constant(
+        self, node: exp.Expression, attribute: str, *, in_list: bool = False
+    ) -> Operand:
+        plain = _bare(node)
+        if isinstance(plain, exp.Placeholder) and plain.name:
+            return Parameter(self.source.parameters[int(plain.name[1:])])
+        if isinstance(plain, exp.Null):
+            return None
+        if isinstance(plain, exp.Boolean):
+            return bool(plain.this)
+        if isinstance(plain, exp.Literal):
+            return self._literal(plain, in_list)
+        if isinstance(plain, exp.Neg) and isinstance(_bare(plain.this), exp.Literal):
+            return self._minus(_bare(plain.this), in_list)
+        if isinstance(plain, exp.Column | exp.Dot):
+            other = self._attribute(plain)
+            self._refuse(
+                plain,
+                f"{attribute} is compared with another attribute, {other}",
+                f"a constant, or a parameter such as :{other.split('.')[-1].strip('`')}",
+            )
+        if isinstance(plain, _CONDITION_KINDS):
+            self._refuse(node, "a comparison of a comparison", "AND, or parentheses and IS TRUE")
+        self._refuse(plain, *_why(plain))
+
+    def _literal(self, node: exp.Literal, in_list: bool) -> Slot:
+        slot = int(node.this)
+        if slot in self.source.lists and not in_list:
+            self._refuse(node, "several constants where one is expected", "IN (…) for a list")
+        return Slot(slot)
+
+    def _minus(self, node: Any, in_list: bool) -> Slot:
+        slot = self._literal(node, in_list)
+        value = self.values[slot.index]
+        if isinstance(value, str | bool) or node.is_string:
+            self._refuse(node, "a minus sign before something that is no number")
+        if not (value < 0):  # type: ignore[operator]
+            self._convert(slot.index, _minus)
+        return slot
+
+    # -- constants that depend on the text
+
+    def _convert(self, slot: int, cast: Callable[[Any], Constant]) -> None:
+        def step(values: list[Constant]) -> None:
+            values[slot] = cast(values[slot])
+
+        self._step_at(step, lambda: self.source.slot_position(slot))
+
+    def _step(self, step: Step, node: exp.Expression) -> None:
+        self._step_at(step, lambda: self._position(node))
+
+    def _step_at(self, step: Step, position: Callable[[], int]) -> None:
+        """Do the step for this text, and remember it for all others of the shape."""
+        try:
+            step(self.values)
+        except FilterTypeError as error:
+            raise FilterTypeError(
+                error.reason, text=self.text, position=position(), instead=error.instead
+            ) from None
+        except ValueError as error:
+            raise FilterTypeError(str(error), text=self.text, position=position()) from None
+        self.steps.append(step)
+
+    def _predicate(
+        self,
+        node: exp.Expression,
+        attribute: str,
+        operator: Operator,
+        constants: tuple[Operand, ...],
+        mode: Mode,
+    ) -> Predicate:
+        asked = predicate(attribute, operator, constants, mode)
+        schema = self.schema
+        slots = [c.index for c in constants if isinstance(c, Slot)]
+
+        def step(values: list[Constant]) -> None:
+            bound = bind(asked, values)
+            if bound is not None:
+                admitted = admit(bound, schema)
+                for operand, constant in zip(constants, admitted, strict=True):
+                    if isinstance(operand, Slot):
+                        values[operand.index] = constant
+
+        kinds = {type(self.values[slot]) for slot in slots}
+        count = len(self.steps)
+        self._step(step, node)
+        if not slots or always_fits(operator, kinds, schema):
+            del self.steps[count:]
+        return asked
+
+
+def bind(asked: Predicate, values: list[Constant]) -> Predicate | None:
+    """The predicate with its slots filled, or None while a parameter is unbound."""
+    constants: list[Operand] = []
+    for constant in asked.constants:
+        if isinstance(constant, Parameter):
+            return None
+        constants.append(values[constant.index] if isinstance(constant, Slot) else constant)
+    return Predicate(asked.attribute, asked.operator, tuple(constants), asked.mode)
+
+
+def _minus(value: Any) -> Constant:
+    negative: Constant = -value
+    return negative
+
+
+def _bare(node: Any) -> exp.Expression:
+    while isinstance(node, exp.Paren):
+        node = node.this
+    assert isinstance(node, exp.Expression)
+    return node
+
+
+_NEGATED: Final = {
+    Mode.TRUE: Mode.FALSE,
+    Mode.FALSE: Mode.TRUE,
+    Mode.NOT_TRUE: Mode.NOT_FALSE,
+    Mode.NOT_FALSE: Mode.NOT_TRUE,
+}
+_OUTSIDE: Final = {Mode.TRUE: Mode.NOT_TRUE, Mode.FALSE: Mode.NOT_FALSE}
+_TRUTH: Final[dict[Mode, dict[bool | None, bool]]] = {
+    Mode.TRUE: {True: True, False: False, None: False},
+    Mode.FALSE: {True: False, False: True, None: False},
+    Mode.NOT_TRUE: {True: False, False: True, None: True},
+    Mode.NOT_FALSE: {True: True, False: False, None: True},
+}
+# operator, the operator with its sides exchanged, asked negatively
+_COMPARISONS: Final[dict[type, tuple[Operator, Operator, bool]]] = {
+    exp.EQ: (Operator.EQUAL, Operator.EQUAL, False),
+    exp.NEQ: (Operator.EQUAL, Operator.EQUAL, True),
+    exp.LT: (Operator.LESS, Operator.GREATER, False),
+    exp.LTE: (Operator.AT_MOST, Operator.AT_LEAST, False),
+    exp.GT: (Operator.GREATER, Operator.LESS, False),
+    exp.GTE: (Operator.AT_LEAST, Operator.AT_MOST, False),
+    exp.NullSafeEQ: (Operator.SAME, Operator.SAME, False),
+    exp.NullSafeNEQ: (Operator.SAME, Operator.SAME, True),
+}
+_FUNCTIONS: Final[dict[type, Operator]] = {
+    exp.StartsWith: Operator.STARTS,
+    exp.EndsWith: Operator.ENDS,
+    exp.Contains: Operator.CONTAINS,
+}
+_CONDITIONS: Final[tuple[tuple[Any, Any], ...]] = (
+    (tuple(_COMPARISONS), _Reader._comparison),
+    (exp.Between, _Reader._between),
+    (exp.In, _Reader._in),
+    ((exp.Like, exp.Escape), _Reader._like),
+    (tuple(_FUNCTIONS), _Reader._function),
+)
+_CONDITION_KINDS: Final = (
+    *_COMPARISONS,
+    *_FUNCTIONS,
+    exp.Between,
+    exp.In,
+    exp.Like,
+    exp.Escape,
+    exp.Is,
+    exp.And,
+    exp.Or,
+    exp.Not,
+)
+
+
+_NO_CONDITION: Final = ("this is not a condition of the language", None)
+_NO_SUBQUERY: Final = ("a filter has no subqueries", "constants, for instance in an IN list")
+_NO_REGEX: Final = ("a filter has no regular expressions", "LIKE, startswith, endswith, contains")
+_NO_ILIKE: Final = ("ILIKE ignores case, and a filter does not", "LIKE on a lower-case attribute")
+_NO_CAST: Final = ("a filter has no casts", "the constant as a literal of the type you want")
+_NO_CASE: Final = ("a filter has no CASE", "AND and OR")
+_NO_COLLATION: Final = ("a filter has no collations", "a plain string")
+_NO_ARITHMETIC: Final = (
+    "a filter compares attributes with constants; there is no arithmetic in it",
+    "the constant that the arithmetic gives",
+)
+# Words of SQL that explain why a text with them could not be read.
+_FOREIGN: Final = {
+    "SELECT": _NO_SUBQUERY,
+    "EXISTS": _NO_SUBQUERY,
+    "RLIKE": _NO_REGEX,
+    "REGEXP": _NO_REGEX,
+    "ILIKE": _NO_ILIKE,
+    "CAST": _NO_CAST,
+    "TRY_CAST": _NO_CAST,
+    "CASE": _NO_CASE,
+    "COLLATE": _NO_COLLATION,
+    "DIV": _NO_ARITHMETIC,
+    "MOD": _NO_ARITHMETIC,
+    "INTERVAL": ("a filter has no intervals", "a date or timestamp"),
+    "XOR": ("a filter has no XOR", "(a AND NOT b) OR (b AND NOT a)"),
+    "ANY": ("a filter has no ANY or ALL", "conditions joined by OR or AND"),
+    "ALL": ("a filter has no ANY or ALL", "conditions joined by OR or AND"),
+}
+
+
+def _why(node: exp.Expression) -> tuple[str, str | None]:
+    """Why something sqlglot understood is not in the language, and what to write instead."""
+    if isinstance(node, exp.Subquery | exp.Query | exp.Exists | exp.SubqueryPredicate):
+        return _NO_SUBQUERY
+    if isinstance(node, exp.Cast):
+        return _NO_CAST
+    if isinstance(node, exp.Func):
+        name = node.name if isinstance(node, exp.Anonymous) else node.sql_name().lower()
+        return (
+            f"{name} is not a function of the language",
+            "startswith, endswith or contains, or a comparison with a constant",
+        )
+    if isinstance(node, exp.Binary | exp.Unary):
+        return _NO_ARITHMETIC
+    return "this is not in the language", "attribute, operator, constant"

@@ -1,0 +1,59 @@
+"""What every test may rely on: one SparkSession per run, and hypothesis at two sizes."""
+
+import os
+import sys
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import settings
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+# The everyday profile tries the same examples on every run, so a failure is about the change at
+# hand. The long one goes looking for new ones, and prints how to come back to what it finds.
+settings.register_profile("default", derandomize=True, deadline=None, database=None)
+settings.register_profile("long", max_examples=3_000, deadline=None, database=None, print_blob=True)
+settings.load_profile("long" if os.environ.get("TIDEGATE_LONG") == "1" else "default")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Give all tests that use Spark to one worker, first, so that one JVM starts, and early."""
+
+    def uses_spark(item: pytest.Item) -> bool:
+        return "spark" in getattr(item, "fixturenames", ())
+
+    for item in items:
+        if uses_spark(item):
+            item.add_marker(pytest.mark.xdist_group("spark"))
+    items.sort(key=lambda item: not uses_spark(item))
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator["SparkSession"]:
+    """The oracle of law 1: Spark with ANSI on, in UTC, with case-sensitive names."""
+    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+    from pyspark.sql import SparkSession
+
+    files = tmp_path_factory.mktemp("spark")
+    options = {
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.driver.host": "127.0.0.1",
+        "spark.local.dir": str(files / "local"),
+        "spark.sql.warehouse.dir": str(files / "warehouse"),
+        "spark.sql.shuffle.partitions": "2",
+        "spark.sql.ansi.enabled": "true",
+        "spark.sql.caseSensitive": "true",
+        "spark.sql.session.timeZone": "UTC",
+    }
+    builder = SparkSession.builder.master("local[2]").appName("tidegate-tests")
+    for name, value in options.items():
+        builder = builder.config(name, value)
+    session = builder.getOrCreate()
+    session.sparkContext.setLogLevel("OFF")
+    yield session
+    session.stop()

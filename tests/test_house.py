@@ -1,0 +1,185 @@
+"""The house of Tidegate: which folder may import which.
+
+Folders stand in one order, and a folder imports only from those above it. Modules directly in the
+package (`errors.py`) belong to everybody, so they import from no folder. `__init__.py` is the
+public API: it may import from every folder, and only the last three, which use Tidegate as
+its users do, may import from it.
+"""
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ORDER = (
+    "filters",
+    "algebra",
+    "engine",
+    "overlay",
+    "simulate",
+    "pipeline",
+    "network",
+    "peers",
+    "lab",
+    "cli",
+)
+STRANGERS = {"simulate", "pipeline", "network"}
+USERS = {"peers", "lab", "cli"}
+PACKAGE = Path(__file__).parents[1] / "src" / "tidegate"
+
+
+def imported_names(path: str, source: str) -> Iterator[tuple[int, str]]:
+    """The line and dotted name of everything that the module at `path` imports, however it does.
+
+    `path` is relative to the package: `algebra/boxes.py`. For `from a import b` the name is `a.b`,
+    because b may be a module.
+    """
+    parts = ["tidegate", *Path(path).with_suffix("").parts]
+    package = parts[:-1]
+
+    def absolute(name: str, level: int) -> str:
+        above = package[: len(package) - level + 1] if level else []
+        return ".".join([*above, *([name] if name else [])])
+
+    for node in ast.walk(ast.parse(source)):
+        match node:
+            case ast.Import(names=names):
+                yield from ((node.lineno, alias.name) for alias in names)
+            case ast.ImportFrom(module=module, names=names, level=level):
+                origin = absolute(module or "", level)
+                yield from ((node.lineno, f"{origin}.{alias.name}") for alias in names)
+            case ast.Call(
+                func=ast.Name(id=called) | ast.Attribute(attr=called),
+                args=[ast.Constant(value=str(name)), *_],
+            ) if called in {"import_module", "__import__"}:
+                bare = name.lstrip(".")
+                yield node.lineno, absolute(bare, len(name) - len(bare))
+
+
+def home(path: str) -> str:
+    """The folder (or top-level module) that the module at `path` belongs to."""
+    return Path(path).with_suffix("").parts[0]
+
+
+def may_import(path: str, name: str, shared: set[str]) -> bool:
+    """May the module at `path` import the dotted `name`? `shared` are the top-level modules."""
+    here = home(path)
+    top, _, rest = name.partition(".")
+    if top == "pyspark":
+        return here == "pipeline" or path.startswith("lab/runner")
+    if top != "tidegate":
+        return True
+    there = rest.partition(".")[0]
+    if there == here or there in shared:
+        return True
+    if there not in ORDER:
+        return here in USERS or here == "__init__"
+    if here == "__init__":
+        return True
+    if here not in ORDER or {here, there} <= STRANGERS:
+        return False
+    return ORDER.index(there) < ORDER.index(here)
+
+
+def violations(path: str, source: str, shared: set[str]) -> list[str]:
+    """Every import in the module at `path` that breaks the rule, as `path:line: imports name`."""
+    if home(path) not in {*ORDER, *shared, "__init__"}:
+        return [f"{path}:1: the folder {home(path)} has no place in the order"]
+    return [
+        f"{path}:{line}: imports {name}"
+        for line, name in imported_names(path, source)
+        if not may_import(path, name, shared)
+    ]
+
+
+def test_every_module_imports_only_from_folders_above_its_own() -> None:
+    modules = sorted(PACKAGE.rglob("*.py"))
+    shared = {file.stem for file in PACKAGE.glob("*.py")} - {"__init__", "cli"}
+    broken = [
+        violation
+        for file in modules
+        for violation in violations(
+            file.relative_to(PACKAGE).as_posix(), file.read_text("utf-8"), shared
+        )
+    ]
+    assert modules
+    assert broken == []
+
+
+@pytest.mark.parametrize(
+    ("path", "source"),
+    [
+        ("filters/parse.py", "from tidegate.algebra import boxes"),
+        ("filters/parse.py", "from tidegate import algebra"),
+        ("filters/parse.py", "import json, tidegate.engine.index as index"),
+        ("filters/parse.py", "from ..algebra.boxes import Box"),
+        ("filters/parse.py", "from .. import algebra"),
+        ("filters/__init__.py", "from ..algebra import Box"),
+        ("filters/deep/down.py", "from ...algebra import Box"),
+        ("filters/parse.py", "def f():\n    from tidegate.cli import main"),
+        ("filters/parse.py", "if TYPE_CHECKING:\n    from tidegate.engine import Index"),
+        ("filters/parse.py", "importlib.import_module('tidegate.engine')"),
+        ("filters/parse.py", "import_module('..engine', __package__)"),
+        ("filters/parse.py", "__import__('tidegate.engine.index')"),
+        ("filters/parse.py", "import tidegate"),
+        ("filters/parse.py", "from tidegate import parse"),
+        ("filters/parse.py", "from .. import parse"),
+        ("algebra/boxes.py", "from tidegate.lab import workloads"),
+        ("simulate/clock.py", "from tidegate.network import wire"),
+        ("pipeline/match.py", "from tidegate.simulate import clock"),
+        ("network/wire.py", "from tidegate.simulate import clock"),
+        ("network/wire.py", "from tidegate.pipeline import match"),
+        ("errors.py", "from tidegate.filters import parse"),
+        ("errors.py", "from .cli import main"),
+        ("errors.py", "import pyspark"),
+        ("__init__.py", "import pyspark"),
+        ("cli.py", "from pyspark.sql import SparkSession"),
+        ("filters/schema.py", "def f():\n    from pyspark.sql.types import StructType"),
+        ("lab/workloads.py", "import pyspark.sql"),
+        ("helpers/text.py", ""),
+    ],
+)
+def test_a_broken_rule_is_noticed(path: str, source: str) -> None:
+    assert len(violations(path, source, {"errors"})) == 1
+
+
+@pytest.mark.parametrize(
+    ("path", "source"),
+    [
+        ("filters/parse.py", "import sqlglot\nfrom tidegate.errors import FilterSyntaxError"),
+        ("filters/parse.py", "from .. import errors\nfrom ..errors import FilterSyntaxError"),
+        ("filters/parse.py", "from . import types\nfrom .types import Type"),
+        ("filters/__init__.py", "from .parse import parse\nfrom . import types"),
+        ("filters/deep/down.py", "from ..parse import parse"),
+        ("algebra/boxes.py", "from tidegate.filters import parse\nfrom ..filters.tree import And"),
+        ("network/wire.py", "from tidegate.overlay import messages"),
+        ("pipeline/match.py", "import pyspark\nfrom tidegate.engine import index"),
+        ("lab/runner.py", "from pyspark.sql import SparkSession"),
+        ("lab/runner/spark.py", "from pyspark.sql import SparkSession"),
+        ("lab/workloads.py", "import tidegate as tg\nfrom tidegate.pipeline import match"),
+        ("cli.py", "from tidegate import __version__, parse\nfrom tidegate.lab import figures"),
+        ("__init__.py", "from .filters import parse\nfrom tidegate.algebra import covers"),
+        ("__init__.py", "import_module('.engine', __name__)"),
+        ("errors.py", "from dataclasses import dataclass"),
+        ("filters/parse.py", "import pyspark_like, tidegate_like"),
+    ],
+)
+def test_what_the_rule_allows_is_let_through(path: str, source: str) -> None:
+    assert violations(path, source, {"errors"}) == []
+
+
+def loaded_by(statement: str) -> set[str]:
+    """The names in `sys.modules` of a new Python that has run `statement`."""
+    program = f"{statement}\nimport sys\nprint(*sys.modules, sep='\\n')"
+    run = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60
+    )
+    return set(run.stdout.split())
+
+
+def test_importing_tidegate_leaves_the_heavy_libraries_alone() -> None:
+    assert "wave" in loaded_by("import wave")
+    assert loaded_by("import tidegate") & {"pyspark", "numba"} == set()
