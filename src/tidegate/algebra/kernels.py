@@ -40,7 +40,6 @@ EXHAUSTED: Final = -1
 
 _BLOCK = 256  # boxes looked at together, so that the comparisons become vector instructions
 _NEARLY_ALL = 1.0 - 1e-9  # of a fragment's volume; rounding stays below n * 1e-15 for n candidates
-_CONTAINED = -1  # what `_survey` says instead of a candidate to subtract
 
 
 @njit(cache=True, nogil=True)
@@ -52,27 +51,22 @@ def subsumed(
     `lows` and `highs` have one row per dimension, one column per box. The answer is `SUBSUMED`,
     `NOT_SUBSUMED`, or `EXHAUSTED` when more than `budget` fragments would have to be looked at.
     """
-    dimensions = low.size
-    box_low, box_high, contained = _overlapping(lows, highs, count, low, high)
+    boxes, contained = _overlapping(lows, highs, count, low, high)
     if contained:
         return SUBSUMED, 0
-    found = len(box_low)
-    if found == 0:
+    if len(boxes) == 0:
         return NOT_SUBSUMED, 0
 
     # Each fragment on the stack names its parent's candidates, lists[first:last]. Its own are
     # written behind those, or over them when no sibling is left that needs them.
-    lists = np.empty(2 * found, np.int32)
-    for box in range(found):
-        lists[box] = box
-    stack_low = np.empty((64, dimensions), np.int64)
-    stack_high = np.empty((64, dimensions), np.int64)
-    stack_list = np.empty((64, 2), np.int64)
-    stack_low[0], stack_high[0] = low, high
-    stack_list[0, 0], stack_list[0, 1] = 0, found
-    fragment_low = np.empty(dimensions, np.int64)
-    fragment_high = np.empty(dimensions, np.int64)
-    slabs = np.empty(dimensions, np.float64)
+    dimensions = low.size
+    lists = np.arange(len(boxes)).astype(np.int32)
+    stack = np.empty((32, 2 * dimensions), np.int64)
+    stack_list = np.empty((32, 2), np.int64)
+    stack[0, :dimensions], stack[0, dimensions:] = low, high
+    stack_list[0, 0], stack_list[0, 1] = 0, len(boxes)
+    fragment = np.empty(2 * dimensions, np.int64)
+    scale = np.empty(dimensions, np.float64)
     depth = 1
     fragments = 0
     while depth > 0:
@@ -80,47 +74,23 @@ def subsumed(
             return EXHAUSTED, fragments
         fragments += 1
         depth -= 1
-        fragment_low[:], fragment_high[:] = stack_low[depth], stack_high[depth]
+        fragment[:] = stack[depth]
         first, last = stack_list[depth]
         has_sibling = depth > 0 and stack_list[depth - 1, 0] == first
         start = last if has_sibling else first
-        lists = _with_room(lists, start + last - first)
-        stop, volume, chosen = _survey(
-            box_low, box_high, lists, first, last, start, fragment_low, fragment_high, slabs
-        )
-        if chosen == _CONTAINED:
+        lists = _longer(lists, start + last - first)
+        stop, volume, chosen, faces = _survey(boxes, lists, first, last, start, fragment, scale)
+        if faces == 0:
             continue
         if volume < _NEARLY_ALL:
             return NOT_SUBSUMED, fragments
-        if depth + stop - start + 2 * dimensions > len(stack_low):
-            room = 2 * depth + stop - start + 2 * dimensions
-            stack_low = _taller(stack_low, depth, room)
-            stack_high = _taller(stack_high, depth, room)
-            stack_list = _taller(stack_list, depth, room)
+        stack = _taller(stack, depth, depth + 2 * dimensions)
+        stack_list = _taller(stack_list, depth, depth + 2 * dimensions)
         before = depth
-        thickest = np.argmax(slabs)
-        if slabs[thickest] > 0.0:
-            depth = _push_gaps(
-                box_low,
-                box_high,
-                lists[start:stop],
-                thickest,
-                fragment_low,
-                fragment_high,
-                stack_low,
-                stack_high,
-                depth,
-            )
+        if faces == 1:
+            depth = _push_between_slabs(boxes, lists[start:stop], chosen, fragment, stack, depth)
         else:
-            depth = _push_pieces(
-                box_low[chosen],
-                box_high[chosen],
-                fragment_low,
-                fragment_high,
-                stack_low,
-                stack_high,
-                depth,
-            )
+            depth = _push_pieces(boxes[chosen], fragment, stack, depth)
         for piece in range(before, depth):
             stack_list[piece, 0], stack_list[piece, 1] = start, stop
     return SUBSUMED, fragments
@@ -129,13 +99,15 @@ def subsumed(
 @njit(cache=True, nogil=True)
 def _overlapping(
     lows: Integers, highs: Integers, count: int, low: Integers, high: Integers
-) -> tuple[Integers, Integers, bool]:
-    """The boxes that overlap [low, high], cut to it, one row each; and whether one contains it."""
+) -> tuple[Integers, bool]:
+    """The boxes that overlap [low, high], cut to it; and whether one contains it.
+
+    From here on a box is one row: its low ends, then its high ends.
+    """
     dimensions = low.size
     overlaps = np.empty(_BLOCK, np.uint8)
     hits = np.empty(_BLOCK, np.int64)
-    found_low = np.empty((_BLOCK, dimensions), np.int64)
-    found_high = np.empty((_BLOCK, dimensions), np.int64)
+    boxes = np.empty((_BLOCK, 2 * dimensions), np.int64)
     found = 0
     for start in range(0, count, _BLOCK):
         width = min(count - start, _BLOCK)
@@ -149,149 +121,153 @@ def _overlapping(
         for i in range(width):
             hits[new] = start + i
             new += overlaps[i]
-        if found + new > len(found_low):
-            found_low = _taller(found_low, found, 2 * found + new)
-            found_high = _taller(found_high, found, 2 * found + new)
-        for hit in hits[:new]:
-            contains = True
+        boxes = _taller(boxes, found, found + new)
+        for i in range(new):
+            faces = 0
             for k in range(dimensions):
-                contains &= lows[k, hit] <= low[k] and highs[k, hit] >= high[k]
-                found_low[found, k] = max(lows[k, hit], low[k])
-                found_high[found, k] = min(highs[k, hit], high[k])
-            if contains:
-                return found_low[:0], found_high[:0], True
+                lower, upper = lows[k, hits[i]], highs[k, hits[i]]
+                if lower > low[k]:
+                    faces += 1
+                else:
+                    lower = low[k]
+                if upper < high[k]:
+                    faces += 1
+                else:
+                    upper = high[k]
+                boxes[found, k], boxes[found, dimensions + k] = lower, upper
+            if faces == 0:
+                return boxes[:0], True
             found += 1
-    return found_low[:found], found_high[:found], False
+    return boxes[:found], False
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _survey(
-    box_low: Integers,
-    box_high: Integers,
+    boxes: Integers,
     lists: Positions,
     first: int,
     last: int,
     start: int,
-    fragment_low: Integers,
-    fragment_high: Integers,
-    slabs: NDArray[np.float64],
-) -> tuple[int, float, int]:
+    fragment: Integers,
+    scale: NDArray[np.float64],
+) -> tuple[int, float, int, int]:
     """Copy those of lists[first:last] that overlap the fragment to lists[start:] and size them up.
 
-    Returns where the copy stops, the sum of their volumes inside the fragment (whose own is 1) and
-    the candidate with the fewest faces in it, or `_CONTAINED`. `slabs` gets the volume of the
-    slabs in each dimension.
+    Returns where the copy stops, the sum of their volumes inside the fragment (whose own is 1), the
+    candidate with the fewest faces in it and the number of these; no faces if one contains it.
     """
-    dimensions = fragment_low.size
-    slabs[:] = 0.0
+    dimensions = scale.size
+    for k in range(dimensions):
+        scale[k] = 1.0 / _length(fragment[k], fragment[dimensions + k])
     stop = start
-    total = 0.0
-    chosen = 0
-    fewest, largest = 2 * dimensions + 1, 0.0
+    total = largest = 0.0
+    chosen, fewest = 0, 2 * dimensions + 1
     for position in range(first, last):
         box = lists[position]
+        overlaps = True
         volume = 1.0
-        faces = cut = thin = 0
+        faces = 0
         for k in range(dimensions):
-            lower, upper = box_low[box, k], box_high[box, k]
-            floor, ceiling = fragment_low[k], fragment_high[k]
+            lower, upper = boxes[box, k], boxes[box, dimensions + k]
+            floor, ceiling = fragment[k], fragment[dimensions + k]
             if lower > ceiling or upper < floor:
-                volume = -1.0
+                overlaps = False
                 break
-            if lower > floor or upper < ceiling:
-                faces += (lower > floor) + (upper < ceiling)
-                cut += 1
-                thin = k
-                inside = _length(max(lower, floor), min(upper, ceiling))
-                volume *= inside / _length(floor, ceiling)
-        if volume < 0.0:
+            if lower > floor:
+                faces += 1
+            else:
+                lower = floor
+            if upper < ceiling:
+                faces += 1
+            else:
+                upper = ceiling
+            volume *= _length(lower, upper) * scale[k]
+        if not overlaps:
             continue
         if faces == 0:
-            return stop, 1.0, _CONTAINED
+            return stop, 1.0, box, 0
         lists[stop] = box
         stop += 1
         total += volume
-        if cut == 1:
-            slabs[thin] += volume
         if faces < fewest or (faces == fewest and volume > largest):
-            fewest, largest, chosen = faces, volume, box
-    return stop, total, chosen
+            chosen, fewest, largest = box, faces, volume
+    return stop, total, chosen, fewest
 
 
 @njit(cache=True, nogil=True)
-def _push_gaps(
-    box_low: Integers,
-    box_high: Integers,
-    candidates: Positions,
-    thin: int,
-    fragment_low: Integers,
-    fragment_high: Integers,
-    stack_low: Integers,
-    stack_high: Integers,
-    depth: int,
+def _push_between_slabs(
+    boxes: Integers, candidates: Positions, slab: int, fragment: Integers, stack: Integers, depth: int
 ) -> int:
-    """Push what the slabs in dimension `thin` leave of the fragment; the new depth of the stack."""
+    """Push the fragment without what `slab` and others of its dimension cover from either end on.
+
+    Returns the new depth of the stack, which is the old one if the slabs leave nothing.
+    """
+    dimensions = fragment.size // 2
+    thin = 0
+    for k in range(dimensions):
+        if boxes[slab, k] > fragment[k] or boxes[slab, dimensions + k] < fragment[dimensions + k]:
+            thin = k
     lower = np.empty(len(candidates), np.int64)
     upper = np.empty(len(candidates), np.int64)
     count = 0
     for box in candidates:
         spans = True
-        for k in range(fragment_low.size):
-            if k != thin:
-                spans &= box_low[box, k] <= fragment_low[k] and box_high[box, k] >= fragment_high[k]
+        for k in range(dimensions):
+            if k != thin and (
+                boxes[box, k] > fragment[k]
+                or boxes[box, dimensions + k] < fragment[dimensions + k]
+            ):
+                spans = False
+                break
         if spans:
-            lower[count], upper[count] = box_low[box, thin], box_high[box, thin]
+            lower[count], upper[count] = boxes[box, thin], boxes[box, dimensions + thin]
             count += 1
-    floor, ceiling = fragment_low[thin], fragment_high[thin]
-    for slab in np.argsort(lower[:count]):
-        if lower[slab] > floor:
-            stack_low[depth], stack_high[depth] = fragment_low, fragment_high
-            stack_low[depth, thin], stack_high[depth, thin] = floor, lower[slab] - 1
-            depth += 1
-        if upper[slab] >= ceiling:
-            return depth
-        floor = max(floor, upper[slab] + 1)
-    stack_low[depth], stack_high[depth] = fragment_low, fragment_high
-    stack_low[depth, thin] = floor
+    stack[depth] = fragment
+    reach, ceiling = fragment[thin], fragment[dimensions + thin]
+    gaps = 0
+    for i in np.argsort(lower[:count]):
+        if lower[i] > reach:
+            if gaps == 0:
+                stack[depth, thin] = reach
+            stack[depth, dimensions + thin] = lower[i] - 1
+            gaps += 1
+        if upper[i] >= ceiling:
+            return depth + (gaps > 0)
+        reach = max(reach, upper[i] + 1)
+    if gaps == 0:
+        stack[depth, thin] = reach
+    stack[depth, dimensions + thin] = ceiling
     return depth + 1
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _push_pieces(
-    low: Integers,
-    high: Integers,
-    fragment_low: Integers,
-    fragment_high: Integers,
-    stack_low: Integers,
-    stack_high: Integers,
-    depth: int,
-) -> int:
-    """Push the fragment minus the box [low, high]: `Subtract` of Fig. 4, the largest piece first.
+def _push_pieces(box: Integers, fragment: Integers, stack: Integers, depth: int) -> int:
+    """Push the fragment minus the box: `Subtract` of Fig. 4, the largest piece first.
 
     Returns the new depth of the stack; leaves of the fragment what the box covers.
     """
+    dimensions = fragment.size // 2
     while True:
         largest = 0.0
-        dimension, below = 0, False
-        for k in range(low.size):
-            whole = _length(fragment_low[k], fragment_high[k])
-            if low[k] > fragment_low[k]:
-                share = _length(fragment_low[k], low[k] - 1) / whole
+        face = 0
+        for k in range(dimensions):
+            floor, ceiling = fragment[k], fragment[dimensions + k]
+            if box[k] > floor:
+                share = _length(floor, box[k] - 1) / _length(floor, ceiling)
                 if share > largest:
-                    largest, dimension, below = share, k, True
-            if high[k] < fragment_high[k]:
-                share = _length(high[k] + 1, fragment_high[k]) / whole
+                    largest, face = share, k
+            if box[dimensions + k] < ceiling:
+                share = _length(box[dimensions + k] + 1, ceiling) / _length(floor, ceiling)
                 if share > largest:
-                    largest, dimension, below = share, k, False
+                    largest, face = share, dimensions + k
         if largest == 0.0:
             return depth
-        stack_low[depth], stack_high[depth] = fragment_low, fragment_high
-        if below:
-            stack_high[depth, dimension] = low[dimension] - 1
-            fragment_low[dimension] = low[dimension]
+        stack[depth] = fragment
+        if face < dimensions:
+            stack[depth, dimensions + face] = box[face] - 1
         else:
-            stack_low[depth, dimension] = high[dimension] + 1
-            fragment_high[dimension] = high[dimension]
+            stack[depth, face - dimensions] = box[face] + 1
+        fragment[face] = box[face]
         depth += 1
 
 
@@ -302,8 +278,8 @@ def _length(low: int, high: int) -> float:
 
 
 @njit(cache=True, nogil=True)
-def _with_room(lists: Positions, needed: int) -> Positions:
-    """The same list, or a longer copy of it."""
+def _longer(lists: Positions, needed: int) -> Positions:
+    """The same array, or a longer copy of it."""
     if needed <= lists.size:
         return lists
     longer = np.empty(2 * needed, lists.dtype)
@@ -312,8 +288,10 @@ def _with_room(lists: Positions, needed: int) -> Positions:
 
 
 @njit(cache=True, nogil=True)
-def _taller(rows: Integers, used: int, height: int) -> Integers:
-    """A copy with `height` rows, of which the first `used` are filled."""
-    taller = np.empty((height, rows.shape[1]), rows.dtype)
+def _taller(rows: Integers, used: int, needed: int) -> Integers:
+    """The same array, or a copy of its first `used` rows with room for more."""
+    if needed <= len(rows):
+        return rows
+    taller = np.empty((2 * needed, rows.shape[1]), rows.dtype)
     taller[:used] = rows[:used]
     return taller

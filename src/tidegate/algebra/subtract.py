@@ -75,7 +75,7 @@ def subtract(box: Box, other: Box, universe: Universe) -> Iterator[Box]:
         sets[attribute] = shared
 
 
-def _quick(box: Box, union: Sequence[Box]) -> bool | None | list[Box]:
+def _quick(box: Box, union: Sequence[Box]) -> bool | list[Box] | None:
     """The answer if it shows at once, else the boxes that overlap this one."""
     overlapping = []
     for other in union:

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from tidegate.filters.expression import And, Node, Or, Parameter, Predicate, Truth
+from tidegate.filters.expression import And, Node, Parameter, Predicate, Truth
 from tidegate.filters.meaning import allowed, universe
 from tidegate.filters.schema import Schema
 from tidegate.filters.valueset import ValueSet
@@ -41,7 +41,15 @@ class Some:
     parts: "frozenset[Form]"
 
 
-Form: TypeAlias = Constraint | Every | Some | Predicate | bool
+@dataclass(frozen=True, slots=True)
+class Open:
+    """A predicate with an unbound parameter; its constants' types tell 1 from 1.0."""
+
+    predicate: Predicate
+    types: tuple[type, ...]
+
+
+Form: TypeAlias = Constraint | Every | Some | Open | bool
 
 
 def canonical_form(node: Node, schema: Schema | None) -> Form:
@@ -50,7 +58,7 @@ def canonical_form(node: Node, schema: Schema | None) -> Form:
         return node.value
     if isinstance(node, Predicate):
         if any(isinstance(constant, Parameter) for constant in node.constants):
-            return node
+            return Open(node, tuple(type(constant) for constant in node.constants))
         return _constraint(node.attribute, allowed(node, schema), schema)
     if isinstance(node, And):
         return every((canonical_form(part, schema) for part in node.parts), schema)
@@ -119,9 +127,7 @@ def _flat(parts: Iterable[Form], kind: type) -> Iterable[Form]:
             yield part
 
 
-def _absorbed(
-    part: Form, others: set[Form], sets: dict[str, ValueSet], *, within: bool
-) -> bool:
+def _absorbed(part: Form, others: set[Form], sets: dict[str, ValueSet], *, within: bool) -> bool:
     """Whether the parts beside it make this part redundant (absorption).
 
     Under AND (`within`) an OR goes if one of its members holds anyway; under OR an AND goes if one
@@ -144,7 +150,7 @@ def _absorbed(
         elif member in others:
             return True
     return any(
-        other != part and type(other) is type(part) and other.parts < part.parts  # type: ignore
+        isinstance(other, Some | Every) and type(other) is type(part) and other.parts < part.parts
         for other in others
     )
 

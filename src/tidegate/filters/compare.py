@@ -59,7 +59,7 @@ def list_constants(constants: Sequence[Constant]) -> list[Constant]:
     >>> list_constants([9007199254740993, 1.0, None])
     [9007199254740992.0, 1.0]
     """
-    present = [c for c in constants if c is not None]
+    present: list[Constant] = [c for c in constants if c is not None]
     if any(isinstance(c, float) for c in present):
         return [float(c) for c in present]  # type: ignore[arg-type]
     if any(isinstance(c, dt.datetime) for c in present):
@@ -72,8 +72,9 @@ def shared_scale(
 ) -> int | None:
     """The scale to which Spark rounds before it compares, or None if nothing is lost.
 
-    `own` is the (precision, scale) of the attribute, None if it is never a decimal; `listed` tells an IN list, where an integer
-    literal has its type's full width, from a comparison, where it has its own digits.
+    `own` is the (precision, scale) of the attribute, None if it is never a decimal; `listed` tells
+    an IN list, where an integer literal has its type's full width, from a comparison, where it has
+    its own digits.
     """
     if own is None:
         return None

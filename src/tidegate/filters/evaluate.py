@@ -146,12 +146,13 @@ def _truth(value: bool) -> Verdict:
 
 def pattern_of(predicate: Predicate) -> Pattern:
     """The pattern of a text predicate whose constants are present."""
-    return _pattern(predicate.operator, predicate.constants)  # type: ignore[arg-type]
+    return _pattern(predicate.operator, predicate.constants)
 
 
 @lru_cache(maxsize=65536)
-def _pattern(operator: Operator, constants: tuple[str, ...]) -> Pattern:
-    return _TEXT_PATTERNS[operator](*constants)
+def _pattern(operator: Operator, constants: tuple[Any, ...]) -> Pattern:
+    pattern: Pattern = _TEXT_PATTERNS[operator](*constants)
+    return pattern
 
 
 _TEXT_PATTERNS: Final[dict[Operator, Any]] = {

@@ -112,9 +112,7 @@ class Truth:
 
 Node: TypeAlias = Predicate | And | Or | Truth
 
-ORDERINGS: Final = frozenset(
-    (Operator.LESS, Operator.AT_MOST, Operator.GREATER, Operator.AT_LEAST)
-)
+ORDERINGS: Final = frozenset((Operator.LESS, Operator.AT_MOST, Operator.GREATER, Operator.AT_LEAST))
 TEXT_OPERATORS: Final = frozenset(
     (Operator.LIKE, Operator.STARTS, Operator.ENDS, Operator.CONTAINS)
 )
@@ -177,10 +175,12 @@ def map_predicates(node: Node, change: Callable[[Predicate], Predicate]) -> Node
 
 
 _PLAIN_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-# Words that would be read as something else where an attribute stands.
-_RESERVED: Final = frozenset(
-    "AND OR NOT IN IS NULL TRUE FALSE BETWEEN LIKE ESCAPE DISTINCT FROM UNKNOWN CAST AS".split()
+KEYWORDS: Final = frozenset(
+    """
+    AND OR NOT IN IS NULL TRUE FALSE BETWEEN LIKE ESCAPE DISTINCT FROM UNKNOWN
+    """.split()
 )
+"""Words that are never the name of an attribute, unless in back-quotes."""
 
 
 def attribute_name(path: tuple[str, ...]) -> str:
@@ -191,7 +191,7 @@ def attribute_name(path: tuple[str, ...]) -> str:
     """
     return ".".join(
         name
-        if _PLAIN_NAME.fullmatch(name) and name.upper() not in _RESERVED
+        if _PLAIN_NAME.fullmatch(name) and name.upper() not in KEYWORDS
         else "`" + name.replace("`", "``") + "`"
         for name in path
     )
@@ -200,13 +200,13 @@ def attribute_name(path: tuple[str, ...]) -> str:
 def attribute_path(attribute: str) -> tuple[str, ...]:
     """The names an attribute is made of: the inverse of `attribute_name`.
 
-    >>> attribute_path('trade.`limit price`')
+    >>> attribute_path("trade.`limit price`")
     ('trade', 'limit price')
     """
     if "`" not in attribute:
         return tuple(attribute.split("."))
     parts = re.findall(r"`((?:[^`]|``)*)`|([^.`]+)", attribute)
-    return tuple(quoted.replace("``", "`") if not plain else plain for quoted, plain in parts)
+    return tuple(plain or quoted.replace("``", "`") for quoted, plain in parts)
 
 
 def _spell_operand(operand: Operand) -> str:

@@ -34,13 +34,13 @@ def parse(text: str, schema: Schema | None = None) -> "Filter":
     ('limit',)
     >>> f.bind(limit=10.0).matches({"symbol": "IBM", "price": 9.5})
     True
-    >>> parse("price < cost")
+    >>> parse("low < high")
     Traceback (most recent call last):
     ...
-    tidegate.errors.FilterSyntaxError: price is compared with another attribute, cost (at position 8)
-      price < cost
-              ^
-      write instead: a constant, or a parameter such as :cost
+    tidegate.errors.FilterSyntaxError: low is compared with another attribute, high (at position 6)
+      low < high
+            ^
+      write instead: a constant, or a parameter such as :high
     """
     template, values = read(text, schema)
     return Filter(template, values, schema)
@@ -68,9 +68,7 @@ class Filter:
     @classmethod
     def of(cls, tree: Node, schema: Schema | None = None) -> "Filter":
         """The filter with that tree; its constants were admitted before."""
-        named = [
-            c.name for p in predicates(tree) for c in p.constants if isinstance(c, Parameter)
-        ]
+        named = [c.name for p in predicates(tree) for c in p.constants if isinstance(c, Parameter)]
         attributes = frozenset(p.attribute for p in predicates(tree))
         return cls(Template(tree, (), tuple(dict.fromkeys(named)), attributes), [], schema)
 

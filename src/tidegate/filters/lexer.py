@@ -2,20 +2,22 @@
 
 Texts that differ only in their literals share one parse. `lift` takes the literals out, as values,
 and leaves the **shape**: the text with a mark for each literal that says only its kind. A shape
-that is new goes through `canonical`, which rewrites it into plain SQL for sqlglot: names become
-`n0`, `n1`, …, parameters `:p0`, literals their slot numbers, so that how they are spelled is
-decided here, as Spark decides it, and never by sqlglot. Limits are checked before anything is
-parsed.
+that is new is cut into sqlglot's tokens by `scan`: literals are tokens that carry their slot
+number, names are tokens that are nothing but names. So how things are spelled, and what a word
+means, is decided here, as Spark decides it, and never by sqlglot. Limits are checked before
+anything is parsed.
 """
 
 import re
-from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import Any, Final, NoReturn
+from typing import Any, Final, NamedTuple, NoReturn
+
+from sqlglot.tokenizer_core import Token, TokenType
 
 from tidegate.errors import FilterSyntaxError
+from tidegate.filters.expression import KEYWORDS
 from tidegate.filters.literals import (
     NUMBER,
     STRING,
@@ -34,9 +36,18 @@ MAX_DEPTH: Final = 32
 MAX_TOKENS: Final = 100_000
 """Words, symbols and literals a text may have; a run of constants in an IN list counts once."""
 
-_QUOTED_NAME = r"`[^`]*+(?:``[^`]*+)*+`"
+# A text is a sequence of (plain stretch, lifted piece). Plain are words and symbols; lifted are
+# literals, and besides them what must not be searched for literals: back-quoted names, comments,
+# and whatever does not end as it should, up to the end of the text. Nothing is tried twice.
+_PLAIN = (
+    r"(?:(?![rR]['\"])[A-Za-z_][A-Za-z0-9_]*+|[^A-Za-z_0-9'\"`./\-]++"
+    r"|-(?!-)|/(?!\*)|\.(?![0-9]))*+"
+)
+_NAME = r"`[^`]*+(?:``[^`]*+)*+`(?!`)"
 _COMMENT = r"--[^\n]*+|/\*(?!\+)[^*]*+(?:\*(?!/)[^*]*+)*+\*/"
-_LIFT = re.compile(f"({_QUOTED_NAME}|{_COMMENT}|{STRING}|{NUMBER})")
+_BROKEN = r"[0-9.][\w.]*+|['\"`/][\s\S]*+"
+_PIECES = re.compile(f"({_PLAIN})({_NAME}|{_COMMENT}|{STRING}|{NUMBER}|{_BROKEN}|)")
+_LITERAL = re.compile(f"{STRING}|{NUMBER}")
 _MARK: Final = "\0"
 _KINDS: Final = {str: "\0s", int: "\0i", Decimal: "\0d", float: "\0f"}
 _NEGATED: Final = "\0m"  # a number that exists only together with the minus sign before it
@@ -48,175 +59,184 @@ def lift(text: str) -> tuple[str, list[Constant]]:
     >>> lift("price < 9.5 AND symbol = 'IBM'")
     ('price < \\x00d AND symbol = \\x00s', [Decimal('9.5'), 'IBM'])
     """
-    pieces = _LIFT.split(text)
+    shape: list[str] = []
     values: list[Constant] = []
-    for i in range(1, len(pieces), 2):
-        literal = pieces[i]
-        if literal[0] in "`-/":
+    for plain, piece in _PIECES.findall(text):
+        shape.append(plain)
+        if not piece or piece[0] in "`-/":
+            shape.append(piece)
             continue
         try:
-            value = decode(literal)
+            value = decode(piece)
+            kind = _KINDS[type(value)]
         except ValueError as error:
-            value = _negative(text, pieces, i, str(error))
-            pieces[i] = _NEGATED
-        else:
-            pieces[i] = _KINDS[type(value)]
-            if type(value) is Decimal and literal.isdigit() and _after_minus(pieces, i):
-                value = negate(literal)  # -9223372036854775808 is a bigint, without - a decimal
-                pieces[i] = _NEGATED
+            value, kind = _negative(text, shape, piece, len(values), str(error)), _NEGATED
+        if kind == "\0d" and piece.isdigit() and plain.rstrip().endswith("-"):
+            value, kind = negate(piece), _NEGATED  # -9223372036854775808 is a bigint
+        shape.append(kind)
         values.append(value)
     if _MARK in text:
         _refuse_marks(text)
-    return "".join(pieces), values
+    return "".join(shape), values
 
 
-def _after_minus(pieces: list[str], i: int) -> bool:
-    return pieces[i - 1].rstrip().endswith("-")
-
-
-def _negative(text: str, pieces: list[str], i: int, refusal: str) -> Constant:
+def _negative(text: str, shape: list[str], piece: str, slot: int, refusal: str) -> Constant:
     """A literal that is refused alone may be in range behind a minus sign."""
-    if _after_minus(pieces, i):
+    if shape[-1].rstrip().endswith("-"):
         try:
-            return negate(pieces[i])
+            return negate(piece)
         except ValueError:
             pass
-    position = sum(len(m) for m in _LIFT.split(text)[:i])
+    position = next(word.position for word in _words(text) if word.slot == slot)
+    if _LITERAL.fullmatch(piece) is None:
+        if piece[0] in "'\"":
+            _refuse_character(text, position)
+        _refuse(
+            text,
+            position,
+            f"{piece[:40]} is neither a number nor a name",
+            f"`{piece[:40]}` in back-quotes, if it is the name of an attribute",
+        )
     raise FilterSyntaxError(refusal, text=text, position=position)
 
 
 def _refuse_marks(text: str) -> None:
     position = 0
-    for i, piece in enumerate(_LIFT.split(text)):
-        if not i & 1 and _MARK in piece:
-            _refuse_character(text, position + piece.index(_MARK))
-        position += len(piece)
+    for plain, piece in _PIECES.findall(text):
+        if _MARK in plain:
+            _refuse_character(text, position + plain.index(_MARK))
+        position += len(plain) + len(piece)
 
 
-_TOKEN = re.compile(
-    r"(?P<blank>[\s\u2028]+)|(?P<word>[A-Za-z0-9_]+)|(?P<symbol><=>|<=|>=|<>|!=|==|[=<>(),.!+-])"
-    r"|(?P<parameter>:[ \t\n]*[A-Za-z_][A-Za-z0-9_]*)|(?P<bad>[\s\S])"
-)
-_KEYWORDS: Final = frozenset(
-    "AND OR NOT IN IS NULL TRUE FALSE BETWEEN LIKE ESCAPE DISTINCT FROM UNKNOWN".split()
-)
-_TYPED: Final[dict[str, Callable[[Any], Constant]]] = {
-    "DATE": to_date,
-    "TIMESTAMP": to_timestamp,
-    "TIMESTAMP_NTZ": to_timestamp,
-    "TIMESTAMP_LTZ": to_timestamp,
-}
+class Word(NamedTuple):
+    """A word, symbol or literal of a text: its kind, what it says, where it stands."""
 
-
-@dataclass(slots=True)
-class _Token:
-    """A token of the original text: what it is, its text, where it starts."""
-
-    kind: str  # word, name, symbol, parameter, or the kind of a literal: s i d f m
+    kind: str  # word, name, symbol, parameter, string, number
     text: str
     position: int
     slot: int = -1
 
 
 @dataclass(slots=True)
-class Canonical:
-    """A text rewritten for sqlglot, and the way back.
+class Scan:
+    """A text as sqlglot's tokens, and what they do not say.
 
-    `names` and `parameters` are what n0, p0, … stand for; `conversions` the typed literals (slot →
-    cast from string); `lists` the runs of constants that are written as their first slot;
-    `foreign` are the words that mean something in SQL and nothing here, unless they are names.
+    `conversions` are the typed literals (slot → cast from string), `lists` the runs of constants
+    that are written as their first slot, `foreign` the words that mean something in SQL but nothing
+    here, unless they are names. Tokens carry positions in the text.
     """
 
-    text: str
-    sql: str = ""
-    names: list[str] = field(default_factory=list)
+    tokens: list[Token] = field(default_factory=list)
     parameters: list[str] = field(default_factory=list)
     conversions: dict[int, Callable[[Any], Constant]] = field(default_factory=dict)
     lists: dict[int, range] = field(default_factory=dict)
-    starts: list[int] = field(default_factory=list)
-    origins: list[int] = field(default_factory=list)
     foreign: list[str] = field(default_factory=list)
 
-    def origin(self, offset: int) -> int:
-        """The position in the original text of an offset in the rewritten one."""
-        at = bisect_right(self.starts, offset) - 1
-        return self.origins[at] if at >= 0 else 0
 
-    def slot_position(self, slot: int) -> int:
-        """Where the literal of a slot stands in the original text."""
-        for token in _tokens(self.text):
-            if token.slot == slot:
-                return token.position
-        return 0
-
-
-def canonical(text: str) -> Canonical:
-    """Rewrite a text for sqlglot, refusing what is outside the language's alphabet and limits."""
-    result = Canonical(text)
-    tokens = list(_tokens(text))
-    _check_nesting(text, tokens)
-    out: list[str] = []
-    length = 0
+def scan(text: str) -> Scan:
+    """Cut a text into tokens, refusing what is outside the language's alphabet and limits."""
+    words = list(_words(text))
+    _check_nesting(text, words)
+    result = Scan()
+    tokens = result.tokens
     i = 0
-    while i < len(tokens):
-        written, used = _write(result, tokens, i)
-        result.starts.append(length)
-        result.origins.append(tokens[i].position)
-        out.append(written)
-        length += len(written) + 1
-        i += used
-        if len(out) > MAX_TOKENS:
+    while i < len(words):
+        word = words[i]
+        kind = _SYMBOLS.get(word.text) if word.kind == "symbol" else None
+        if kind is not None:
+            tokens.append(_token(kind, word))
+            i += 1
+        else:
+            i += _take(result, words, i)
+        if len(tokens) > MAX_TOKENS:
             raise FilterSyntaxError(
                 f"the filter has more than {MAX_TOKENS:,} words and symbols",
                 instead="several subscriptions, or IN (…) for long lists of constants",
             )
-    result.sql = " ".join(out)
     return result
 
 
-def _tokens(text: str) -> Iterator[_Token]:
+_SYMBOLS: Final = {
+    "=": TokenType.EQ,
+    "==": TokenType.EQ,
+    "<=>": TokenType.NULLSAFE_EQ,
+    "!=": TokenType.NEQ,
+    "<>": TokenType.NEQ,
+    "<": TokenType.LT,
+    "<=": TokenType.LTE,
+    ">": TokenType.GT,
+    ">=": TokenType.GTE,
+    "(": TokenType.L_PAREN,
+    ")": TokenType.R_PAREN,
+    ",": TokenType.COMMA,
+    ".": TokenType.DOT,
+    "!": TokenType.NOT,
+    "+": TokenType.PLUS,
+    "-": TokenType.DASH,
+}
+_KEYWORDS: Final = {word: TokenType[word] for word in KEYWORDS}
+_TYPED: Final[dict[str, Callable[[Any], Constant]]] = {
+    "DATE": to_date,
+    "TIMESTAMP": to_timestamp,
+    "TIMESTAMP_NTZ": to_timestamp,
+    "TIMESTAMP_LTZ": to_timestamp,
+}
+_WORD = re.compile(
+    r"(?P<blank>[\s\u2028]+)|(?P<word>[A-Za-z_][A-Za-z0-9_]*)"
+    r"|(?P<symbol><=>|<=|>=|<>|!=|==|[=<>(),.!+-])"
+    r"|(?P<parameter>:[ \t\n]*[A-Za-z_][A-Za-z0-9_]*)|(?P<bad>[\s\S])"
+)
+
+
+def _token(kind: TokenType, word: Word, text: str | None = None) -> Token:
+    start = word.position
+    said = word.text if text is None else text
+    return Token(kind, said, 1, start + 1, start, start + len(word.text) - 1)
+
+
+def _words(text: str) -> Iterator[Word]:
     position = 0
     slot = 0
-    for i, piece in enumerate(_LIFT.split(text)):
-        if not i & 1:
-            yield from _plain_tokens(text, piece, position)
-        elif piece[0] == "`":
-            yield _Token("name", piece[1:-1].replace("``", "`"), position)
-        elif piece[0] == "/" and "/*" in piece[2:]:
-            _refuse(text, position, "a comment inside a comment", "one comment, or none")
-        elif piece[0] not in "-/":
-            kind = "s" if piece[0] in "'\"rR" else "n"
-            yield _Token(kind, piece, position, slot)
-            slot += 1
-        position += len(piece)
+    for plain, piece in _PIECES.findall(text):
+        for found in _WORD.finditer(plain):
+            kind = found.lastgroup
+            if kind == "blank":
+                continue
+            if kind == "bad":
+                _refuse_character(text, position + found.start())
+            yield Word(str(kind), found[0], position + found.start())
+        position += len(plain)
+        if piece:
+            first = piece[0]
+            if first == "`":
+                yield Word("name", _unquoted(text, piece, position), position)
+            elif first == "/":
+                _check_comment(text, piece, position)
+            elif first != "-":
+                yield Word("string" if first in "'\"rR" else "number", piece, position, slot)
+                slot += 1
+            position += len(piece)
 
 
-def _plain_tokens(text: str, piece: str, start: int) -> Iterator[_Token]:
-    for found in _TOKEN.finditer(piece):
-        kind, token, position = found.lastgroup, found[0], start + found.start()
-        if kind == "blank":
-            continue
-        if kind == "bad":
-            _refuse_character(text, position)
-        assert kind is not None
-        if kind == "word" and token[0].isdigit():
-            _refuse(
-                text,
-                position,
-                f"{token[:40]} is neither a number nor a name",
-                f"`{token[:40]}` in back-quotes if it is the name of an attribute",
-            )
-        if kind == "parameter":
-            token = token[1:].lstrip()
-        yield _Token(kind, token, position)
+def _unquoted(text: str, piece: str, position: int) -> str:
+    if not re.fullmatch(_NAME, piece):
+        _refuse(text, position, "a back-quoted name that does not end", "a closing `")
+    return piece[1:-1].replace("``", "`")
+
+
+def _check_comment(text: str, piece: str, position: int) -> None:
+    if piece.startswith("/*+"):
+        _refuse(text, position, "a filter has no hints", "the filter without it")
+    if not piece.endswith("*/") or len(piece) < 4:
+        _refuse(text, position, "a comment that does not end", "a closing */")
+    if "/*" in piece[2:]:
+        _refuse(text, position, "a comment inside a comment", "one comment, or none")
 
 
 def _refuse_character(text: str, position: int) -> NoReturn:
     character = text[position]
     if character in "'\"":
         _refuse(text, position, "a string that does not end", f"a closing {character}")
-    if character == "`":
-        _refuse(text, position, "a back-quoted name that does not end", "a closing `")
     if character in "*/%|&^~":
         _refuse(
             text,
@@ -241,28 +261,27 @@ def _refuse(text: str, position: int, reason: str, instead: str | None) -> NoRet
     raise FilterSyntaxError(reason, text=text, position=position, instead=instead)
 
 
-def _check_nesting(text: str, tokens: list[_Token]) -> None:
+def _check_nesting(text: str, words: list[Word]) -> None:
     """Refuse what nests too deep before a recursive parser sees it."""
     opened: list[int] = []  # how deep it was before each open parenthesis
     depth = negations = 0
-    for token in tokens:
-        is_not = (token.kind == "word" and token.text.upper() == "NOT") or token.text == "!"
-        if token.kind == "symbol" and token.text == "(":
+    for kind, said, position, _ in words:
+        if kind == "symbol" and said == "(":
             opened.append(depth)
             depth += 1 + negations
             negations = 0
-        elif token.kind == "symbol" and token.text == ")":
+        elif kind == "symbol" and said == ")":
             if not opened:
-                _refuse(text, token.position, "a ) that closes nothing", "an ( before it")
+                _refuse(text, position, "a ) that closes nothing", "an ( before it")
             depth = opened.pop()
-        elif is_not and token.kind in ("word", "symbol"):
+        elif said == "!" or (kind == "word" and said.upper() == "NOT"):
             negations += 1
         else:
             negations = 0
         if depth + negations > MAX_DEPTH:
             _refuse(
                 text,
-                token.position,
+                position,
                 f"parentheses and NOTs nest deeper than {MAX_DEPTH}",
                 "the same condition with fewer parentheses",
             )
@@ -270,79 +289,75 @@ def _check_nesting(text: str, tokens: list[_Token]) -> None:
         _refuse(text, len(text), "an ( is not closed", "a ) for each (")
 
 
-def _write(result: Canonical, tokens: list[_Token], i: int) -> tuple[str, int]:
-    """What stands for the token, and how many tokens that takes up."""
-    token = tokens[i]
-    follower = tokens[i + 1] if i + 1 < len(tokens) else None
-    match token.kind:
-        case "symbol":
-            return token.text, 1
-        case "parameter":
-            result.parameters.append(token.text)
-            return f":p{len(result.parameters) - 1}", 1
-        case "name":
-            return _name(result, token.text), 1
-        case "word":
-            return _word(result, tokens, i, follower)
-        case kind:
-            quote = "'" if kind == "s" else ""
-            return f"{quote}{token.slot}{quote}", _run(result, tokens, i)
+def _take(result: Scan, words: list[Word], i: int) -> int:
+    """Write the tokens for the word, and say how many words they take up."""
+    word = words[i]
+    if word.kind == "word":
+        return _take_word(result, words, i)
+    if word.kind == "name":
+        result.tokens.append(_token(TokenType.IDENTIFIER, word))
+        return 1
+    if word.kind == "parameter":
+        name = word.text[1:].lstrip()
+        result.parameters.append(name)
+        result.tokens += (_token(TokenType.COLON, word, ":"), _token(TokenType.VAR, word, name))
+        return 1
+    kind = TokenType.STRING if word.kind == "string" else TokenType.NUMBER
+    result.tokens.append(_token(kind, word, str(word.slot)))
+    last = i
+    while (
+        last + 2 < len(words)
+        and words[last + 1].text == ","
+        and words[last + 1].kind == "symbol"
+        and words[last + 2].slot >= 0
+    ):
+        last += 2
+    if last > i:
+        result.lists[word.slot] = range(word.slot, words[last].slot + 1)
+    return last - i + 1
 
 
-def _name(result: Canonical, name: str) -> str:
-    result.names.append(name)
-    return f"`n{len(result.names) - 1}`"
-
-
-def _word(
-    result: Canonical, tokens: list[_Token], i: int, follower: _Token | None
-) -> tuple[str, int]:
-    word = tokens[i].text
-    upper = word.upper()
-    after_dot = i > 0 and tokens[i - 1].kind == "symbol" and tokens[i - 1].text == "."
-    if after_dot:
-        return _name(result, word), 1
-    if upper in _TYPED and follower is not None and follower.kind == "s":
-        result.conversions[follower.slot] = _TYPED[upper]
-        return f"'{follower.slot}'", 2
-    if upper == "CAST" and (cast := _cast(result, tokens, i)):
-        return cast, 6
+def _take_word(result: Scan, words: list[Word], i: int) -> int:
+    word = words[i]
+    upper = word.text.upper()
+    follower = words[i + 1] if i + 1 < len(words) else None
+    if i > 0 and words[i - 1].kind == "symbol" and words[i - 1].text == ".":
+        result.tokens.append(_token(TokenType.IDENTIFIER, word))
+        return 1
     if upper in _KEYWORDS:
-        return upper, 1
-    if follower is not None and follower.kind == "symbol" and follower.text == "(":
-        result.foreign.append(upper)
-        return word, 1
+        result.tokens.append(_token(_KEYWORDS[upper], word, upper))
+        return 1
+    if follower is not None:
+        if upper in _TYPED and follower.kind == "string":
+            _convert(result, follower, _TYPED[upper])
+            return 2
+        if upper == "CAST" and _is_cast(words[i : i + 6]):
+            _convert(result, words[i + 2], _not_finite)
+            return 6
+        if follower.kind == "symbol" and follower.text == "(":
+            result.foreign.append(upper)
+            result.tokens.append(_token(TokenType.VAR, word))
+            return 1
     result.foreign.append(upper)
-    return _name(result, word), 1
+    result.tokens.append(_token(TokenType.IDENTIFIER, word))
+    return 1
 
 
-def _cast(result: Canonical, tokens: list[_Token], i: int) -> str | None:
-    """`CAST('NaN' AS DOUBLE)`: the one cast of the language, a literal in six tokens."""
-    span = tokens[i : i + 6]
-    shape = [token.text.upper() if token.kind != "s" else "s" for token in span]
-    if shape != ["CAST", "(", "s", "AS", "DOUBLE", ")"]:
-        return None
-    result.conversions[span[2].slot] = _not_finite
-    return f"'{span[2].slot}'"
+def _convert(result: Scan, literal: Word, cast: Callable[[Any], Constant]) -> None:
+    result.conversions[literal.slot] = cast
+    result.tokens.append(_token(TokenType.STRING, literal, str(literal.slot)))
+
+
+def _is_cast(words: list[Word]) -> bool:
+    """`CAST('NaN' AS DOUBLE)`: the one cast of the language, a literal in six words."""
+    said = [word.text.upper() if word.kind != "string" else "string" for word in words]
+    return said == ["CAST", "(", "string", "AS", "DOUBLE", ")"]
 
 
 def _not_finite(text: str) -> float:
     value = to_double(text)
     if value - value == 0:
-        raise ValueError(f"a cast is only for 'NaN', 'Infinity', '-Infinity': write {text.strip()}D")
+        raise ValueError(
+            f"a cast is only for 'NaN', 'Infinity', '-Infinity': write {text.strip()}D"
+        )
     return value
-
-
-def _run(result: Canonical, tokens: list[_Token], i: int) -> int:
-    """How many tokens belong to the run of constants, separated by commas, that starts here."""
-    last = i
-    while (
-        last + 2 < len(tokens)
-        and tokens[last + 1].text == ","
-        and tokens[last + 1].kind == "symbol"
-        and tokens[last + 2].slot >= 0
-    ):
-        last += 2
-    if last > i:
-        result.lists[tokens[i].slot] = range(tokens[i].slot, tokens[last].slot + 1)
-    return last - i + 1

@@ -65,7 +65,7 @@ class Line:
     """A discrete order: the keys from `low` up to but not including `high`."""
 
     name: str
-    low: Any
+    low: Any  # an integer, or a string on the line of strings
     high: Any
     scale: int = 0
 
@@ -244,19 +244,20 @@ def _cut(line: Line, constant: Any, rounding: int | None) -> tuple[Any, Any]:
 
 
 def _scaled(value: int | Decimal, scale: int) -> int:
-    """`value` times 10**scale, exactly; what lies between two keys is cut off downwards."""
-    if isinstance(value, int):
-        return value * 10**scale
-    ratio = Fraction(value) * 10**scale
-    return ratio.numerator // ratio.denominator
+    """`value` times 10**scale, which is whole."""
+    return math.floor(Fraction(value) * _power(scale))
 
 
 def _scaled_cut(constant: int | Decimal, scale: int) -> tuple[int, int]:
     if isinstance(constant, int):
-        key = constant * 10**scale
+        key = constant * _power(scale)
         return key, key + 1
-    ratio = Fraction(constant) * 10**scale
+    ratio = Fraction(constant) * _power(scale)
     return math.ceil(ratio), math.floor(ratio) + 1
+
+
+def _power(scale: int) -> int:
+    return int(10**scale)
 
 
 def _preimage_of_double(line: Line, constant: float) -> tuple[int, int]:
@@ -280,7 +281,7 @@ def _preimage_of_double(line: Line, constant: float) -> tuple[int, int]:
 
 def _first_key(middle: Fraction, scale: int, upper: float) -> int:
     """The first key at or after `middle`, or after it if the middle rounds down from `upper`."""
-    exact = middle * 10**scale
+    exact = middle * _power(scale)
     rounds_up = middle.numerator / middle.denominator == upper
     return math.ceil(exact) if rounds_up else math.floor(exact) + 1
 

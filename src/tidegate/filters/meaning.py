@@ -143,7 +143,9 @@ def _text_sides(pattern: Pattern) -> Sides:
         exact = prefix_bounds(pattern.prefix)
     if exact is not None:
         others = b.complement(exact, full)
-        return Sides(ValueSet(False, {"string": exact}), ValueSet(False, {"string": others}), ABSENT)
+        return Sides(
+            ValueSet(False, {"string": exact}), ValueSet(False, {"string": others}), ABSENT
+        )
     return Sides(
         ValueSet(False, {"string": full}, (Text(pattern, False),)),
         ValueSet(False, {"string": full}, (Text(pattern, True),)),

@@ -17,10 +17,12 @@ from typing import Any, Final, NoReturn, TypeAlias
 import sqlglot
 from sqlglot import exp
 from sqlglot.dialects.dialect import Dialect
+from sqlglot.tokenizer_core import TokenType
 
 from tidegate.errors import FilterError, FilterSyntaxError, FilterTypeError
 from tidegate.filters.admission import admit, always_fits
 from tidegate.filters.expression import (
+    TEXT_OPERATORS,
     Mode,
     Node,
     Operand,
@@ -35,7 +37,7 @@ from tidegate.filters.expression import (
     predicate,
     predicates,
 )
-from tidegate.filters.lexer import MAX_LENGTH, MAX_TOKENS, Canonical, canonical, lift
+from tidegate.filters.lexer import MAX_LENGTH, MAX_TOKENS, lift, scan
 from tidegate.filters.schema import Schema
 from tidegate.filters.values import Constant
 
@@ -99,7 +101,7 @@ class _Reader:
         self.text = text
         self.values = values
         self.schema = schema
-        self.source: Canonical = canonical(text)
+        self.source = scan(text)
         self.steps: list[Step] = []
         self.size = 0
 
@@ -113,21 +115,18 @@ class _Reader:
         parameters = tuple(dict.fromkeys(self.source.parameters))
         return Template(tree, tuple(self.steps), parameters, attributes)
 
-    def _parse(self) -> exp.Expression:
-        dialect = _dialect()
-        sql = self.source.sql
+    def _parse(self) -> exp.Expr:
         try:
-            found = dialect.parser().parse(dialect.tokenize(sql), sql)
+            found = _dialect().parser().parse(self.source.tokens, self.text)
         except sqlglot.errors.ParseError as error:
             detail: dict[str, Any] = error.errors[0] if error.errors else {}
-            offset = int(detail.get("col") or 1) - 1
             reason = next(filter(None, map(_FOREIGN.get, self.source.foreign)), None)
-            self._refuse_at(self.source.origin(offset), *(reason or _NO_CONDITION))
+            self._refuse_at(int(detail.get("col") or 1) - 1, *(reason or _NO_CONDITION))
         except RecursionError:
             self._refuse_at(0, "the text nests too deep", "the same condition with less nesting")
         except Exception as error:  # a parser's own accident on hostile text is a refusal too
             self._refuse_at(0, f"the text cannot be read ({type(error).__name__})")
-        if len(found) != 1 or not isinstance(found[0], exp.Expression):
+        if len(found) != 1 or not isinstance(found[0], exp.Expr):
             self._refuse_at(0, "there is no condition in the text", "price < 10, or TRUE")
         return found[0]
 
@@ -136,16 +135,16 @@ class _Reader:
     def _refuse_at(self, position: int, reason: str, instead: str | None = None) -> NoReturn:
         raise FilterSyntaxError(reason, text=self.text, position=position, instead=instead)
 
-    def _refuse(self, node: exp.Expression, reason: str, instead: str | None = None) -> NoReturn:
+    def _refuse(self, node: exp.Expr, reason: str, instead: str | None = None) -> NoReturn:
         self._refuse_at(self._position(node), reason, instead)
 
-    def _position(self, node: exp.Expression) -> int:
+    def _position(self, node: exp.Expr) -> int:
         offsets = [n.meta["start"] for n in node.walk() if "start" in n.meta]
-        return self.source.origin(min(offsets)) if offsets else 0
+        return min(offsets, default=0)
 
     # -- conditions
 
-    def _node(self, node: exp.Expression, mode: Mode) -> Node:
+    def _node(self, node: exp.Expr, mode: Mode) -> Node:
         self.size += 1
         if self.size > MAX_TOKENS:
             self._refuse_at(0, "the condition grows too large when its NOTs are pushed down")
@@ -168,10 +167,10 @@ class _Reader:
                 return found
         return self._no_condition(node)
 
-    def _junction(self, node: exp.Expression, mode: Mode) -> Node:
+    def _junction(self, node: exp.Expr, mode: Mode) -> Node:
         """AND or OR: a chain is a left-deep tree, walked without recursion."""
         kind = type(node)
-        parts: list[exp.Expression] = []
+        parts: list[exp.Expr] = []
         while type(node) is kind:
             parts.append(node.args["expression"])
             node = node.this
@@ -199,7 +198,7 @@ class _Reader:
         asked = Mode.TRUE if test.this else Mode.FALSE
         return self._node(inner, asked if positive else _OUTSIDE[asked])
 
-    def _comparison(self, node: exp.Expression, mode: Mode) -> Node:
+    def _comparison(self, node: exp.Expr, mode: Mode) -> Node:
         operator, mirrored, negative = _COMPARISONS[type(node)]
         left, right = node.this, node.args["expression"]
         if self._is_constant(left) and not self._is_constant(right):
@@ -237,7 +236,7 @@ class _Reader:
 
     def _like(self, node: exp.Like | exp.Escape, mode: Mode) -> Node:
         escape: Operand = "\\"
-        pattern: exp.Expression = node
+        pattern: exp.Expr = node
         if isinstance(node, exp.Escape):
             pattern = node.this
             escape = self._escape(node)
@@ -259,7 +258,8 @@ class _Reader:
 
         if not isinstance(slot, Slot):
             self._refuse(node, "ESCAPE takes a string of one character", "ESCAPE '!'")
-        self._step(check, literal)
+        self._do(check, lambda: self._position(literal))
+        self.steps.append(check)
         return slot
 
     def _function(self, node: exp.Func, mode: Mode) -> Node:
@@ -273,7 +273,7 @@ class _Reader:
         constant = self._constant(node.args["expression"], attribute)
         return self._predicate(node, attribute, operator, (constant,), mode)
 
-    def _no_condition(self, node: exp.Expression) -> NoReturn:
+    def _no_condition(self, node: exp.Expr) -> NoReturn:
         if isinstance(node, exp.Alias):
             self._refuse(node, "something is missing between two conditions", "AND or OR")
         if isinstance(node, exp.Placeholder | exp.Literal | exp.Neg):
@@ -284,7 +284,7 @@ class _Reader:
 
     # -- operands
 
-    def _operand_attribute(self, node: exp.Expression, operand: exp.Expression) -> str:
+    def _operand_attribute(self, node: exp.Expr, operand: exp.Expr) -> str:
         plain = _bare(operand)
         if isinstance(plain, exp.Column | exp.Dot):
             return self._attribute(plain)
@@ -294,7 +294,7 @@ class _Reader:
             self._refuse(node, "two constants are compared", "an attribute on one side, or TRUE")
         self._refuse(operand, *_why(plain))
 
-    def _attribute(self, node: exp.Expression) -> str:
+    def _attribute(self, node: exp.Expr) -> str:
         path: list[str] = []
         while isinstance(node, exp.Dot):
             path.append(self._name(node.args["expression"]))
@@ -305,25 +305,22 @@ class _Reader:
         return attribute_name(tuple(reversed(path)))
 
     def _name(self, node: Any) -> str:
-        if not isinstance(node, exp.Identifier) or not str(node.this)[1:].isdigit():
+        if not isinstance(node, exp.Identifier):
             self._refuse(node, "this is not the name of an attribute")
-        name = self.source.names[int(node.this[1:])]
-        if not name:
+        if not node.this:
             self._refuse(node, "the name of an attribute is empty")
-        return name
+        return str(node.this)
 
-    def _is_constant(self, node: exp.Expression) -> bool:
+    def _is_constant(self, node: exp.Expr) -> bool:
         plain = _bare(node)
         if isinstance(plain, exp.Neg):
             plain = _bare(plain.this)
         return isinstance(plain, exp.Literal | exp.Placeholder | exp.Null | exp.Boolean)
 
-    def _constant(
-        self, node: exp.Expression, attribute: str, *, in_list: bool = False
-    ) -> Operand:
+    def _constant(self, node: exp.Expr, attribute: str, *, in_list: bool = False) -> Operand:
         plain = _bare(node)
         if isinstance(plain, exp.Placeholder) and plain.name:
-            return Parameter(self.source.parameters[int(plain.name[1:])])
+            return Parameter(plain.name)
         if isinstance(plain, exp.Null):
             return None
         if isinstance(plain, exp.Boolean):
@@ -364,13 +361,19 @@ class _Reader:
         def step(values: list[Constant]) -> None:
             values[slot] = cast(values[slot])
 
-        self._step_at(step, lambda: self.source.slot_position(slot))
+        self._do(step, lambda: self._slot_position(slot))
+        self.steps.append(step)
 
-    def _step(self, step: Step, node: exp.Expression) -> None:
-        self._step_at(step, lambda: self._position(node))
+    def _slot_position(self, slot: int) -> int:
+        said = str(slot)
+        literals = (TokenType.STRING, TokenType.NUMBER)
+        places = (
+            t.start for t in self.source.tokens if t.token_type in literals and t.text == said
+        )
+        return next(places, 0)
 
-    def _step_at(self, step: Step, position: Callable[[], int]) -> None:
-        """Do the step for this text, and remember it for all others of the shape."""
+    def _do(self, step: Step, position: Callable[[], int]) -> None:
+        """Do a step for this text; an error gets its place in it."""
         try:
             step(self.values)
         except FilterTypeError as error:
@@ -379,11 +382,10 @@ class _Reader:
             ) from None
         except ValueError as error:
             raise FilterTypeError(str(error), text=self.text, position=position()) from None
-        self.steps.append(step)
 
     def _predicate(
         self,
-        node: exp.Expression,
+        node: exp.Expr,
         attribute: str,
         operator: Operator,
         constants: tuple[Operand, ...],
@@ -391,7 +393,8 @@ class _Reader:
     ) -> Predicate:
         asked = predicate(attribute, operator, constants, mode)
         schema = self.schema
-        slots = [c.index for c in constants if isinstance(c, Slot)]
+        if schema is None and operator in _ANY_CONSTANT:
+            return asked
 
         def step(values: list[Constant]) -> None:
             bound = bind(asked, values)
@@ -401,11 +404,10 @@ class _Reader:
                     if isinstance(operand, Slot):
                         values[operand.index] = constant
 
-        kinds = {type(self.values[slot]) for slot in slots}
-        count = len(self.steps)
-        self._step(step, node)
-        if not slots or always_fits(operator, kinds, schema):
-            del self.steps[count:]
+        kinds = {type(self.values[c.index]) for c in constants if isinstance(c, Slot)}
+        self._do(step, lambda: self._position(node))
+        if kinds and not always_fits(operator, kinds, schema):
+            self.steps.append(step)
         return asked
 
 
@@ -424,10 +426,10 @@ def _minus(value: Any) -> Constant:
     return negative
 
 
-def _bare(node: Any) -> exp.Expression:
+def _bare(node: Any) -> exp.Expr:
     while isinstance(node, exp.Paren):
         node = node.this
-    assert isinstance(node, exp.Expression)
+    assert isinstance(node, exp.Expr)
     return node
 
 
@@ -437,6 +439,7 @@ _NEGATED: Final = {
     Mode.NOT_TRUE: Mode.NOT_FALSE,
     Mode.NOT_FALSE: Mode.NOT_TRUE,
 }
+_ANY_CONSTANT: Final = frozenset(Operator) - TEXT_OPERATORS - {Operator.IN}
 _OUTSIDE: Final = {Mode.TRUE: Mode.NOT_TRUE, Mode.FALSE: Mode.NOT_FALSE}
 _TRUTH: Final[dict[Mode, dict[bool | None, bool]]] = {
     Mode.TRUE: {True: True, False: False, None: False},
@@ -481,7 +484,10 @@ _CONDITION_KINDS: Final = (
 )
 
 
-_NO_CONDITION: Final = ("this is not a condition of the language", None)
+_NO_CONDITION: Final = (
+    "this is not a condition of the language",
+    "attribute, operator, constant, as in price < 10",
+)
 _NO_SUBQUERY: Final = ("a filter has no subqueries", "constants, for instance in an IN list")
 _NO_REGEX: Final = ("a filter has no regular expressions", "LIKE, startswith, endswith, contains")
 _NO_ILIKE: Final = ("ILIKE ignores case, and a filter does not", "LIKE on a lower-case attribute")
@@ -512,14 +518,14 @@ _FOREIGN: Final = {
 }
 
 
-def _why(node: exp.Expression) -> tuple[str, str | None]:
+def _why(node: exp.Expr) -> tuple[str, str | None]:
     """Why something sqlglot understood is not in the language, and what to write instead."""
     if isinstance(node, exp.Subquery | exp.Query | exp.Exists | exp.SubqueryPredicate):
         return _NO_SUBQUERY
     if isinstance(node, exp.Cast):
         return _NO_CAST
     if isinstance(node, exp.Func):
-        name = node.name if isinstance(node, exp.Anonymous) else node.sql_name().lower()
+        name = str(node.this) if type(node) is exp.Anonymous else node.sql_name().lower()
         return (
             f"{name} is not a function of the language",
             "startswith, endswith or contains, or a comparison with a constant",

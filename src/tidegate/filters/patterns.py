@@ -241,8 +241,8 @@ def _find(text: str, start: int, stretch: list[Piece]) -> int | None:
     """Where the leftmost occurrence of the stretch at or after `start` ends."""
     anchor = next((i for i, piece in enumerate(stretch) if isinstance(piece, str)), None)
     if anchor is None:
-        end = start + len(stretch)
-        return end if end <= len(text) else None
+        past = start + len(stretch)
+        return past if past <= len(text) else None
     literal = stretch[anchor]
     assert isinstance(literal, str)
     at = text.find(literal, start + anchor)

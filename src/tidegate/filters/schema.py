@@ -132,7 +132,7 @@ class Attribute:
 
     def __init__(
         self,
-        type: "str | Type",  # noqa: A002
+        type: "str | Type",
         *,
         nullable: bool = True,
         low: Constant = None,
@@ -167,7 +167,9 @@ class Schema:
     >>> schema = Schema({"price": "double", "volume": Attribute("bigint", low=0)})
     >>> schema["price"].type.name
     'double'
-    >>> Schema("symbol STRING NOT NULL, trade STRUCT<price: DECIMAL(10,2)>")["trade.price"].type.name
+    >>> Schema("symbol STRING NOT NULL, trade STRUCT<price: DECIMAL(10,2)>")[
+    ...     "trade.price"
+    ... ].type.name
     'decimal(10,2)'
     """
 
@@ -254,7 +256,7 @@ def _decimal_type(name: str, arguments: str) -> Type:
     except ValueError:
         raise SchemaError(f"unknown type {name!r}; write decimal(precision, scale)") from None
     if len(numbers) > 2 or not 1 <= precision <= 38 or not 0 <= scale <= precision:
-        raise SchemaError(f"{name!r}: a decimal has 1 to 38 digits, of which at most all fractional")
+        raise SchemaError(f"{name!r}: a decimal has 1 to 38 digits, and no more of them fractional")
     line = decimal_line(precision, scale)
     return Type(f"decimal({precision},{scale})", "number", line, (precision, scale))
 
@@ -302,7 +304,7 @@ def _read(source: Any) -> Iterator[tuple[str, Attribute]]:
         yield from _read_arrow((), source)
     else:
         raise SchemaError(
-            f"a schema is made from a mapping, an Arrow schema, a Spark StructType or a DDL string, "
+            "a schema is made from a mapping, an Arrow schema, a Spark StructType or a DDL string, "
             f"not from {type(source).__name__}"
         )
 
@@ -371,8 +373,9 @@ def _read_spark(path: tuple[str, ...], struct: Any) -> Iterator[tuple[str, Attri
             yield attribute_name(here), Attribute("struct", nullable=entry.nullable)
             yield from _read_spark(here, entry.dataType)
         else:
-            yield attribute_name(here), Attribute(
-                entry.dataType.simpleString(), nullable=entry.nullable
+            yield (
+                attribute_name(here),
+                Attribute(entry.dataType.simpleString(), nullable=entry.nullable),
             )
 
 
@@ -422,4 +425,3 @@ def _arrow_type(arrow: Any) -> Type:
         if test(arrow):
             reason = _REFUSALS[head]
     return Type(str(arrow), "refused", refusal=reason)
-

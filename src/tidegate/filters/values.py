@@ -14,7 +14,7 @@ from decimal import Decimal
 from enum import Enum
 from typing import Any, Final, TypeAlias
 
-Constant: TypeAlias = None | bool | int | float | Decimal | str | dt.date | dt.datetime
+Constant: TypeAlias = bool | int | float | Decimal | str | dt.date | dt.datetime | None
 
 BIGINT_MIN: Final = -(2**63)
 BIGINT_MAX: Final = 2**63 - 1
@@ -132,4 +132,3 @@ def _unusual(value: Any) -> Value:
         if isinstance(value, plain):
             return normal(plain(value))
     return OTHER
-

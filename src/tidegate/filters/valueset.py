@@ -183,7 +183,9 @@ class ValueSet:
             shared = b.meet(self.spans["string"], other.spans.get("string", ()))
             passed: frozenset[Text] = frozenset()
             for text in sorted(other.texts, key=repr):
-                failed = ValueSet(False, {"string": shared}, self.texts | passed | {text.opposite()})
+                failed = ValueSet(
+                    False, {"string": shared}, self.texts | passed | {text.opposite()}
+                )
                 pieces.append(failed)
                 passed |= {text}
         return [piece for piece in pieces if piece.is_empty() is not True]
@@ -226,7 +228,9 @@ def _settle(strings: b.Bounds, texts: frozenset[Text]) -> tuple[b.Bounds, frozen
     for text in sorted(texts, key=repr):
         if any(other.implies(text.opposite()) for other in texts):
             return (), frozenset()
-        if any(other != text and other.implies(text) and not text.implies(other) for other in texts):
+        if any(
+            other != text and other.implies(text) and not text.implies(other) for other in texts
+        ):
             continue
         if not any(other.implies(text) for other in needed):
             needed.append(text)
