@@ -179,10 +179,14 @@ def _and(values: list[bool | None]) -> bool | None:
 
 
 def _leaf(leaf: Leaf, value: Any) -> bool | None:
-    operator, column, literals = leaf.operator, leaf.column, leaf.literals
-    positive, negated = _positive(operator)
-    if negated:
-        return _not(_leaf(Leaf(positive, column, literals, leaf.flipped, leaf.escape), value))
+    positive, negated = _positive(leaf.operator)
+    answer = _asked(positive, leaf, value)
+    return _not(answer) if negated else answer
+
+
+def _asked(operator: str, leaf: Leaf, value: Any) -> bool | None:
+    """The leaf with `operator`, which has no negation in it, in the place of its own."""
+    column, literals = leaf.column, leaf.literals
     match operator:
         case "bare":
             return None if value is None else bool(value)
@@ -196,10 +200,10 @@ def _leaf(leaf: Leaf, value: Any) -> bool | None:
         case "IN":
             return _listed(column, value, literals)
         case "LIKE" | "startswith" | "endswith" | "contains":
-            return _text(operator, value, literals[0].value, leaf.escape or "\\")
+            return _text(operator, value, literals[0].value, (leaf.escape or "\\")[0])
         case _:
-            mirrored = operator.translate(_MIRROR) if leaf.flipped and operator in ORDERINGS else ""
-            return _compared(mirrored or operator, column, value, literals[0])
+            seen = operator.translate(_MIRROR) if leaf.flipped and operator != "<=>" else operator
+            return _compared(seen, column, value, literals[0])
 
 
 _MIRROR: Final = str.maketrans("<>", "><")
@@ -345,7 +349,7 @@ def _key(value: Any, shared: str) -> Any:
         case "date":
             return value if isinstance(value, dt.date) else dt.date.fromisoformat(value[:10])
         case "timestamp" | "timestamp_ntz":
-            return _moment(value)
+            return _moment(value, shared)
         case _ if shared in _INTEGERS:
             return int(value)
     unit = Fraction(1, 10 ** _digits(shared)[1])
@@ -364,10 +368,12 @@ def _double_key(value: float) -> tuple[int, Fraction]:
     return 0, Fraction(value)
 
 
-def _moment(value: Any) -> dt.datetime:
+def _moment(value: Any, shared: str) -> dt.datetime:
     if isinstance(value, str):
-        value = dt.datetime.fromisoformat(value.strip())
-        return value if value.tzinfo is None else value.astimezone(dt.UTC).replace(tzinfo=None)
+        read = dt.datetime.fromisoformat(value.strip())
+        if read.tzinfo is not None and shared == "timestamp":
+            read = read.astimezone(dt.UTC)
+        return read.replace(tzinfo=None)  # a timestamp_ntz forgets the zone it is given
     if isinstance(value, dt.datetime):
         return value
     return dt.datetime.combine(value, dt.time())

@@ -3,6 +3,8 @@
 This module is the whole public interface of the library.
 """
 
+from tidegate.algebra.relate import Relation, covers, overlaps, relate, subsumed
+from tidegate.algebra.union import Union
 from tidegate.errors import (
     FilterError,
     FilterSyntaxError,
@@ -25,8 +27,14 @@ __all__ = [
     "FilterTypeError",
     "MeasureError",
     "ParameterError",
+    "Relation",
     "Schema",
     "SchemaError",
     "TidegateError",
+    "Union",
+    "covers",
+    "overlaps",
     "parse",
+    "relate",
+    "subsumed",
 ]

@@ -46,7 +46,7 @@ _NEARLY_ALL = 1.0 - 1e-9  # of a fragment's volume; rounding stays below n * 1e-
 def subsumed(
     lows: Integers, highs: Integers, count: int, low: Integers, high: Integers, budget: int
 ) -> tuple[int, int]:
-    """Is [low, high] in the union of the first `count` boxes? The answer, and the fragments it took.
+    """Is [low, high] inside the union of the first `count` boxes? Also, the fragments it took.
 
     `lows` and `highs` have one row per dimension, one column per box. The answer is `SUBSUMED`,
     `NOT_SUBSUMED`, or `EXHAUSTED` when more than `budget` fragments would have to be looked at.
@@ -60,10 +60,11 @@ def subsumed(
     # Each fragment on the stack names its parent's candidates, lists[first:last]. Its own are
     # written behind those, or over them when no sibling is left that needs them.
     dimensions = low.size
-    lists = np.arange(len(boxes)).astype(np.int32)
+    lists = np.arange(len(boxes), dtype=np.int32)
     stack = np.empty((32, 2 * dimensions), np.int64)
     stack_list = np.empty((32, 2), np.int64)
-    stack[0, :dimensions], stack[0, dimensions:] = low, high
+    _copy(low, stack[0])
+    _copy(high, stack[0, dimensions:])
     stack_list[0, 0], stack_list[0, 1] = 0, len(boxes)
     fragment = np.empty(2 * dimensions, np.int64)
     scale = np.empty(dimensions, np.float64)
@@ -74,7 +75,7 @@ def subsumed(
             return EXHAUSTED, fragments
         fragments += 1
         depth -= 1
-        fragment[:] = stack[depth]
+        _copy(stack[depth], fragment)
         first, last = stack_list[depth]
         has_sibling = depth > 0 and stack_list[depth - 1, 0] == first
         start = last if has_sibling else first
@@ -111,7 +112,8 @@ def _overlapping(
     found = 0
     for start in range(0, count, _BLOCK):
         width = min(count - start, _BLOCK)
-        overlaps[:width] = 1
+        for i in range(width):
+            overlaps[i] = 1
         for k in range(dimensions):
             lower, upper = low[k], high[k]
             block_low, block_high = lows[k, start : start + width], highs[k, start : start + width]
@@ -196,7 +198,12 @@ def _survey(
 
 @njit(cache=True, nogil=True)
 def _push_between_slabs(
-    boxes: Integers, candidates: Positions, slab: int, fragment: Integers, stack: Integers, depth: int
+    boxes: Integers,
+    candidates: Positions,
+    slab: int,
+    fragment: Integers,
+    stack: Integers,
+    depth: int,
 ) -> int:
     """Push the fragment without what `slab` and others of its dimension cover from either end on.
 
@@ -214,15 +221,14 @@ def _push_between_slabs(
         spans = True
         for k in range(dimensions):
             if k != thin and (
-                boxes[box, k] > fragment[k]
-                or boxes[box, dimensions + k] < fragment[dimensions + k]
+                boxes[box, k] > fragment[k] or boxes[box, dimensions + k] < fragment[dimensions + k]
             ):
                 spans = False
                 break
         if spans:
             lower[count], upper[count] = boxes[box, thin], boxes[box, dimensions + thin]
             count += 1
-    stack[depth] = fragment
+    _copy(fragment, stack[depth])
     reach, ceiling = fragment[thin], fragment[dimensions + thin]
     gaps = 0
     for i in np.argsort(lower[:count]):
@@ -262,7 +268,7 @@ def _push_pieces(box: Integers, fragment: Integers, stack: Integers, depth: int)
                     largest, face = share, dimensions + k
         if largest == 0.0:
             return depth
-        stack[depth] = fragment
+        _copy(fragment, stack[depth])
         if face < dimensions:
             stack[depth, dimensions + face] = box[face] - 1
         else:
@@ -283,7 +289,8 @@ def _longer(lists: Positions, needed: int) -> Positions:
     if needed <= lists.size:
         return lists
     longer = np.empty(2 * needed, lists.dtype)
-    longer[: lists.size] = lists
+    for i in range(lists.size):
+        longer[i] = lists[i]
     return longer
 
 
@@ -293,5 +300,13 @@ def _taller(rows: Integers, used: int, needed: int) -> Integers:
     if needed <= len(rows):
         return rows
     taller = np.empty((2 * needed, rows.shape[1]), rows.dtype)
-    taller[:used] = rows[:used]
+    for row in range(used):
+        _copy(rows[row], taller[row])
     return taller
+
+
+@njit(cache=True, nogil=True)
+def _copy(source: Integers, target: Integers) -> None:
+    """target[: len(source)] = source, which takes the compiler ten times as long to compile."""
+    for i in range(source.size):
+        target[i] = source[i]

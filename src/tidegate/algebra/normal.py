@@ -47,7 +47,10 @@ class Box:
         mine = self.sets
         for attribute, theirs in other.sets.items():
             own = mine.get(attribute)
-            inside = False if own is None else own.within(theirs)
+            if own is None:  # conditions on text may still allow every value there is
+                inside = None if theirs.texts else False
+            else:
+                inside = own.within(theirs)
             if inside is not True:
                 if inside is False and self.certain:
                     return False

@@ -12,6 +12,7 @@ from enum import Enum
 
 from tidegate.algebra.normal import Box, boxes
 from tidegate.algebra.subtract import DEFAULT_BUDGET, Budget, Universe, inside
+from tidegate.algebra.union import Union
 from tidegate.errors import SchemaError
 from tidegate.filters import meaning
 from tidegate.filters.filter import Filter
@@ -52,21 +53,27 @@ def overlaps(f: Filter, g: Filter) -> bool:
     return intersects(f, g) is not False
 
 
-def subsumed(g: Filter, filters: Iterable[Filter], budget: Budget = DEFAULT_BUDGET) -> bool:
+def subsumed(g: Filter, filters: Iterable[Filter] | Union, budget: Budget = DEFAULT_BUDGET) -> bool:
     """Whether every event that matches g is certain to match one of the filters.
+
+    For many questions about one set of filters, give a `Union` of them; it has its own budget.
 
     >>> from tidegate import parse
     >>> subsumed(parse("x BETWEEN 1 AND 9"), [parse("x < 5"), parse("x >= 5")])
     True
     """
+    if isinstance(filters, Union):
+        return filters.subsumes(g)
     union: list[Box] = []
     schema = g.schema
+    own = boxes(g)
+    repeated = False
     for f in filters:
         schema = shared_schema(f, g)
         union += boxes(f) or ()
-    own = boxes(g)
+        repeated = repeated or (own is None and f == g)
     if own is None:
-        return False
+        return repeated
     every = universe_of(schema)
     return all(inside(box, union, every, budget) is True for box in own)
 
@@ -85,6 +92,8 @@ def relate(f: Filter, g: Filter) -> Relation:
         return Relation.COVERS
     if back and forth is False:
         return Relation.COVERED
+    if forth or back:
+        return Relation.UNKNOWN  # one covers the other, and they may be equal
     shared = intersects(f, g)
     if shared is False:
         return Relation.DISJOINT
@@ -100,7 +109,9 @@ def contains(f: Filter, g: Filter) -> bool | None:
     if outer is None or inner is None:
         return True if f == g else None
     if len(outer) == 1 and len(inner) == 1:
-        return inner[0].within(outer[0])
+        at_once = inner[0].within(outer[0])
+        if at_once is not None:
+            return at_once
     sure = True
     every = universe_of(schema)
     for box in inner:

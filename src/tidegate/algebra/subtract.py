@@ -65,9 +65,10 @@ def subtract(box: Box, other: Box, universe: Universe) -> Iterator[Box]:
     """What is in `box` and not in `other`, in disjoint pieces."""
     sets = dict(box.sets)
     for attribute, theirs in other.sets.items():
-        every = universe(attribute)
-        own = sets.get(attribute, every)
-        for outside in own.minus(theirs, every):
+        own = sets.get(attribute)
+        if own is None:
+            own = universe(attribute)
+        for outside in own.minus(theirs):
             yield Box({**sets, attribute: outside})
         shared = own & theirs
         if shared.is_empty():

@@ -54,13 +54,21 @@ def join(one: Bounds, other: Bounds) -> Bounds:
     return _sweep(one, other, 1)
 
 
-def minus(one: Bounds, other: Bounds, full: Bounds) -> Bounds:
-    """What is in `one` and not in `other`; `full` is the whole line."""
-    return meet(one, complement(other, full))
+def minus(one: Bounds, other: Bounds) -> Bounds:
+    """What is in `one` and not in `other`.
+
+    >>> minus((1, 5, 8, 9), (3, 10))
+    (1, 3)
+    """
+    if not one or not other:
+        return one
+    low = min(one[0], other[0])
+    high = max(one[-1], other[-1])
+    return meet(one, complement(other, (low, high)))
 
 
 def complement(bounds: Bounds, full: Bounds) -> Bounds:
-    """What is on the line and not in the set.
+    """What is in the interval `full`, of which the set is a part, and not in the set.
 
     >>> complement((1, 5), (0, 10))
     (0, 1, 5, 10)

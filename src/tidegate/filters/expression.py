@@ -176,9 +176,22 @@ def map_predicates(node: Node, change: Callable[[Predicate], Predicate]) -> Node
 
 _PLAIN_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 KEYWORDS: Final = frozenset(
-    """
-    AND OR NOT IN IS NULL TRUE FALSE BETWEEN LIKE ESCAPE DISTINCT FROM UNKNOWN
-    """.split()
+    {
+        "AND",
+        "OR",
+        "NOT",
+        "IN",
+        "IS",
+        "NULL",
+        "TRUE",
+        "FALSE",
+        "BETWEEN",
+        "LIKE",
+        "ESCAPE",
+        "DISTINCT",
+        "FROM",
+        "UNKNOWN",
+    }
 )
 """Words that are never the name of an attribute, unless in back-quotes."""
 

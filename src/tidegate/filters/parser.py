@@ -11,6 +11,7 @@ look-up, its literals, and the few checks that depend on their values.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import lru_cache
 from typing import Any, Final, NoReturn, TypeAlias
 
@@ -87,6 +88,11 @@ def read(text: str, schema: Schema | None) -> tuple[Template, list[Constant]]:
             _Reader(text, lift(text)[1], schema).template()  # says where
             raise
     return template, values
+
+
+def forget_templates() -> None:
+    """Drop the shapes read without a schema, so that the next text is parsed in full."""
+    _templates.clear()
 
 
 @lru_cache(maxsize=1)
@@ -422,6 +428,8 @@ def bind(asked: Predicate, values: list[Constant]) -> Predicate | None:
 
 
 def _minus(value: Any) -> Constant:
+    if isinstance(value, Decimal):  # its minus sign would round it to 28 digits
+        return value.copy_negate() if value else value
     negative: Constant = -value
     return negative
 

@@ -171,12 +171,11 @@ class ValueSet:
         }
         return ValueSet(self.absent or other.absent, spans, texts)
 
-    def minus(self, other: "ValueSet", universe: "ValueSet") -> list["ValueSet"]:
+    def minus(self, other: "ValueSet") -> list["ValueSet"]:
         """What is in this set and not in the other, as disjoint sets; may be too large where
         texts are involved, never too small."""
         spans = {
-            line: b.minus(bounds, other.spans.get(line, ()), universe.spans[line])
-            for line, bounds in self.spans.items()
+            line: b.minus(bounds, other.spans.get(line, ())) for line, bounds in self.spans.items()
         }
         pieces = [ValueSet(self.absent and not other.absent, spans, self.texts)]
         if other.texts and "string" in self.spans:

@@ -1,0 +1,4 @@
+"""Is it true?
+
+`workloads` draws what the papers' experiments run on.
+"""
