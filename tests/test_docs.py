@@ -16,7 +16,7 @@ import shlex
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from functools import cache, reduce
+from functools import cache
 from math import inf, nan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
@@ -30,7 +30,7 @@ from tidegate.filters.expression import Predicate
 from tidegate.filters.literals import spell
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
 ROOT: Final = Path(__file__).parents[1]
 DOCUMENTS: Final = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -296,38 +296,47 @@ def _check_of(table: Table) -> Callable[[Table], Iterator[str]]:
 
 
 def test_spark_agrees_with_the_tables(spark: "SparkSession") -> None:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import functions as F  # noqa: N812
 
     asked = [t for t in TABLES if t.ddl is not None and _check_of(t) is _check_passes]
-    assert asked
-    answers = [_ask(spark, number, table) for number, table in enumerate(asked)]
-    found = {(n, i): row for n, i, row in reduce(DataFrame.union, answers).collect()}
-    for number, table in enumerate(asked):
-        events, texts = _distinct(table)
-        for text, code, passes in _cases(table):
-            said = found[number, events.index(code)][texts.index(text)]
-            assert said is passes, f"{table}: {text} on {code} is {said} in Spark"
-
-
-def _distinct(table: Table) -> tuple[list[str], list[str]]:
-    cases = list(_cases(table))
-    return list(dict.fromkeys(e for _, e, _ in cases)), list(dict.fromkeys(t for t, _, _ in cases))
-
-
-def _ask(spark: "SparkSession", number: int, table: Table) -> "DataFrame":
-    """One row for each event: table, event, and what each filter says of it."""
-    from pyspark.sql import functions as F  # noqa: N812
-    from pyspark.sql.types import StructType
-
-    events, texts = _distinct(table)
-    types = StructType.fromDDL(f"`the row` INT, {table.ddl}")
+    columns = sorted({column.strip() for t in asked for column in str(t.ddl).split(", ")})
+    names = [column.split()[0] for column in columns]
+    assert len(names) == len(set(names)), f"one name, two types, for a single job: {columns}"
+    cases = [(table, *case) for table in asked for case in _cases(table)]
+    texts = list(dict.fromkeys(text for _, text, _, _ in cases))
     rows = [
-        (i, *(_for_spark(event(code).get(name)) for name in types.fieldNames()[1:]))
-        for i, code in enumerate(events)
+        (code, *(_for_spark(event(code).get(name)) for name in names))
+        for code in dict.fromkeys(code for _, _, code, _ in cases)
     ]
     passes = [F.coalesce(F.expr(text), F.lit(False)) for text in texts]
-    data = spark.createDataFrame(rows, types)
-    return data.select(F.lit(number), F.col("the row"), F.array(*passes))
+    data = spark.createDataFrame(rows, ", ".join(["`the event` STRING", *columns]))
+    answers = data.select(F.col("the event"), F.array(*passes)).collect()
+    found = {code: dict(zip(texts, said, strict=True)) for code, said in answers}
+    assert cases
+    for table, text, code, expected in cases:
+        said = found[code][text]
+        assert said is expected, f"{table}: {text} on {code} is {said} in Spark"
+
+
+def test_spark_agrees_with_the_literals(spark: "SparkSession") -> None:
+    rows = [row for t in TABLES if _check_of(t) is _check_literals for row in t.rows]
+    asked = [(each, row) for row in rows for each in codes(row[0])]
+    assert asked
+    claims = [f"typeof({each}), ({each}) <=> {plain(row[2])}" for each, row in asked]
+    said = list(spark.sql(f"SELECT {', '.join(claims)}").collect()[0])
+    for (each, (_, kind, printed)), type_, same in zip(asked, said[::2], said[1::2], strict=True):
+        assert same is True, f"{each} is not {printed} in Spark"
+        name = re.sub(r"\(.*|_ntz", "", type_)
+        assert _SPARK_NAMES.get(name, name) == kind, f"{each} is a {type_} in Spark"
+
+
+_SPARK_NAMES: Final = {
+    "tinyint": "bigint",
+    "smallint": "bigint",
+    "int": "bigint",
+    "float": "double",
+    "void": "NULL",
+}
 
 
 def _for_spark(value: Any) -> Any:
@@ -347,6 +356,7 @@ _LEXICAL: Final = {
     "number": ["1", "2.5", "1e3", "7L", ".5", "3BD", "0.1F"],
     "day": ["'2024-01-31'", "'2024'"],
     "moment": ["'2024-01-31 12:00:00'", "'2024-01-31'"],
+    "character": ["'!'", "'$'"],
     "not finite": ["'NaN'", "'Infinity'", "'-Infinity'"],
 }
 

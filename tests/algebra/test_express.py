@@ -7,7 +7,7 @@ import pytest
 
 from tests.algebra import worlds
 from tests.algebra.enumeration import NAMES
-from tests.algebra.weighted import SCALE
+from tests.algebra.weighted import SCALE, SETTINGS
 from tidegate import Attribute, Schema, parse
 from tidegate.algebra.express import constants, enclosing, express, union_of
 from tidegate.filters.evaluate import matches
@@ -109,15 +109,6 @@ def test_size_counts_what_there_is_to_compare_with() -> None:
         assert constants(parse(text).tree) == size
 
 
-SETTINGS = {
-    "plain": worlds.plain,
-    "fractions": worlds.fractions,
-    "integers": lambda: worlds.typed("integers", checked=True, limited=True),
-    "unchecked": lambda: worlds.typed("moments", checked=False, limited=False),
-    "words": lambda: worlds.typed("words", checked=True, limited=True),
-}
-
-
 @pytest.mark.parametrize("name", SETTINGS)
 def test_unions_of_intersections_are_always_written_and_exactly(name: str) -> None:
     place = SETTINGS[name]()
@@ -164,5 +155,5 @@ def test_conditions_on_text_are_written_exactly_or_not_at_all() -> None:
         written += 1
         for value in place.world.values[0]:
             held = [matches(predicate, {"x": value}, None) for predicate in given]
-            assert matches(node, {"x": value}, None) is (held[0] and held[1] or held[2])
+            assert matches(node, {"x": value}, None) is ((held[0] and held[1]) or held[2])
     assert written > 50

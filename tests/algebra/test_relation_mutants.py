@@ -210,7 +210,7 @@ def texts_forgotten_by_minus(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(
         ValueSet,
         "minus",
-        lambda self, other, universe: real(self, ValueSet(other.absent, other.spans), universe),
+        lambda self, other: real(self, ValueSet(other.absent, other.spans)),
     )
 
 

@@ -18,6 +18,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from tests.algebra import worlds
 from tests.algebra.enumeration import NAMES
 from tests.algebra.worlds import Setting, conjunction, partition
 from tidegate import Attribute, Filter, Schema, parse
@@ -49,20 +50,20 @@ def passing(f: Filter, values: Sequence[Sequence[Value]]) -> Events:
             return np.array(said, dtype=np.bool_).reshape(own)
         combine = np.logical_and if isinstance(node, And) else np.logical_or
         grids: list[Any] = [grid(part) for part in node.parts]
-        return reduce(combine, grids)  # type: ignore[arg-type]
+        return np.asarray(reduce(combine, grids), dtype=np.bool_)
 
     return np.broadcast_to(grid(f.tree), shape)
 
 
 def together(grids: Sequence[Events]) -> Events:
     """The events in at least one."""
-    return reduce(np.logical_or, grids)  # type: ignore[arg-type]
+    return np.asarray(reduce(np.logical_or, grids), dtype=np.bool_)
 
 
 def hull(events: Events) -> Events:
     """The smallest product of three sets of values that holds the events."""
     sides = [events.any(axis=tuple(k for k in range(3) if k != axis)) for axis in range(3)]
-    return np.einsum("i,j,k->ijk", *sides).astype(np.bool_)
+    return np.asarray(np.einsum("i,j,k->ijk", *sides), dtype=np.bool_)
 
 
 @dataclass(frozen=True)
@@ -231,11 +232,27 @@ WORLDS: Final[dict[str, Callable[[], Weighted]]] = {
 }
 
 
+SETTINGS: Final[dict[str, Callable[[], Setting]]] = {
+    "plain": worlds.plain,
+    "fractions": worlds.fractions,
+    "integers": lambda: worlds.typed("integers", checked=True, limited=True),
+    "moments": lambda: worlds.typed("moments", checked=True, limited=True),
+    "words": lambda: worlds.typed("words", checked=False, limited=True),
+}
+"""Worlds whose values witness every difference between two conditions, for what needs no weights."""
+
+
 def related(rng: random.Random, place: Setting) -> list[Filter]:
-    """Conjunctions of an enumerated world that often have a perfect merger: pieces of one."""
-    focus = {name: rng.randrange(max(1, len(place.kinds[name]) - 1)) for name in NAMES}
-    whole = conjunction(rng, place, focus)
-    pieces = partition(rng, place, whole)
-    if rng.random() < 0.5:
-        pieces[rng.randrange(len(pieces))] = conjunction(rng, place, focus)
-    return [place.world.filter(piece) for piece in pieces]
+    """Conjunctions of an enumerated world that often have a perfect merger: pieces of one.
+
+    Mostly none of them covers the others, or there would be little to merge.
+    """
+    while True:
+        focus = {name: rng.randrange(max(1, len(place.kinds[name]) - 1)) for name in NAMES}
+        pieces = partition(rng, place, conjunction(rng, place, focus))
+        if rng.random() < 0.3:
+            pieces[rng.randrange(len(pieces))] = conjunction(rng, place, focus)
+        events = [place.world.passing(piece) for piece in pieces]
+        union = reduce(int.__or__, events)
+        if union not in events or rng.random() < 0.1:
+            return [place.world.filter(piece) for piece in pieces]

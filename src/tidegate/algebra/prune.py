@@ -18,10 +18,11 @@ from math import inf
 from tidegate.algebra.relate import shared_schema
 from tidegate.algebra.selectivity import (
     OfPredicate,
+    Selectivities,
     Selectivity,
     degradation,
     estimate,
-    predicate_selectivity,
+    selectivities,
 )
 from tidegate.filters.expression import (
     And,
@@ -77,8 +78,8 @@ def best_pruning(
     >>> print(best.filter, best.degradation)
     a = 1 0.25
     """
-    look_up = predicate_selectivity(of_predicate)
-    return _best(f, estimate(f, look_up), look_up, allow_true=allow_true)
+    shares = selectivities(of_predicate)
+    return _best(f, estimate(f, shares), shares, allow_true=allow_true)
 
 
 def prune(
@@ -100,18 +101,16 @@ def prune(
     >>> print(prune(f, {"a = 1": 0.1, "b = 2": 0.75, "c = 3": 0.5}, limit=0.25).filter)
     a = 1
     """
-    look_up = predicate_selectivity(of_predicate)
-    first = estimate(f, look_up)
+    shares = selectivities(of_predicate)
+    first = estimate(f, shares)
     done = Pruning(f, 0.0)
     left = inf if steps is None else steps
     while left > 0:
-        following = _best(
-            done.filter, estimate(done.filter, look_up), look_up, allow_true=allow_true
-        )
+        following = _best(done.filter, estimate(done.filter, shares), shares, allow_true=allow_true)
         if following is None:
             break
         tidied = Filter.of(_absorbed(following.filter.tree), f.schema)
-        total = degradation(first, estimate(tidied, look_up))
+        total = degradation(first, estimate(tidied, shares))
         if limit is not None and total > limit:
             break
         done = Pruning(tidied, total)
@@ -139,10 +138,10 @@ def merge_by_pruning(
 
 
 def _best(
-    f: Filter, before: Selectivity, of_predicate: OfPredicate, *, allow_true: bool
+    f: Filter, before: Selectivity, shares: Selectivities, *, allow_true: bool
 ) -> Pruning | None:
     rated = [
-        Pruning(pruned, degradation(before, estimate(pruned, of_predicate)))
+        Pruning(pruned, degradation(before, estimate(pruned, shares)))
         for pruned in prunings(f, allow_true=allow_true)
     ]
     return min(rated, key=lambda p: (p.degradation, _size(p.filter.tree)), default=None)

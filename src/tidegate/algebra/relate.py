@@ -15,6 +15,7 @@ from tidegate.algebra.subtract import DEFAULT_BUDGET, Budget, Universe, inside
 from tidegate.algebra.union import Union
 from tidegate.errors import SchemaError
 from tidegate.filters import meaning
+from tidegate.filters.expression import attribute_name, attribute_path
 from tidegate.filters.filter import Filter
 from tidegate.filters.schema import Schema
 
@@ -108,16 +109,17 @@ def contains(f: Filter, g: Filter) -> bool | None:
     outer, inner = boxes(f), boxes(g)
     if outer is None or inner is None:
         return True if f == g else None
+    no = None if (f.nested or g.nested) and entangled(f, g) else False
     if len(outer) == 1 and len(inner) == 1:
         at_once = inner[0].within(outer[0])
         if at_once is not None:
-            return at_once
+            return at_once or no
     sure = True
     every = universe_of(schema)
     for box in inner:
         answer = inside(box, outer, every)
         if answer is False:
-            return False
+            return no
         sure = sure and answer is True
     return True if sure else None
 
@@ -133,9 +135,23 @@ def intersects(f: Filter, g: Filter) -> bool | None:
         for each in other:
             shared = box.meets(each)
             if shared:
-                return True
+                return None if entangled(f, g) else True
             sure = sure and shared is False
     return False if sure else None
+
+
+def entangled(f: Filter, g: Filter) -> bool:
+    """Whether one attribute lies inside another, as a.b in a.
+
+    Boxes treat attributes as independent, and these are not: a.b is absent wherever a is. What
+    boxes find to be covered or disjoint is so; what they do not find may still be.
+    """
+    names = f.attributes | g.attributes
+    return any(
+        attribute_name(path[:i]) in names
+        for path in (attribute_path(name) for name in names if "." in name)
+        for i in range(1, len(path))
+    )
 
 
 def shared_schema(f: Filter, g: Filter) -> Schema | None:

@@ -18,7 +18,7 @@ from tidegate.algebra.selectivity import (
     OfPredicate,
     degradation,
     estimate,
-    predicate_selectivity,
+    selectivities,
 )
 from tidegate.errors import FilterError
 from tidegate.filters.admission import admit
@@ -53,12 +53,13 @@ def replace_predicate(f: Filter, old: Predicate, new: Predicate) -> Filter:
     """
     if str(old) not in {str(p) for p in predicates(f.tree)}:
         raise FilterError(f"{old} does not occur in {f}", instead="a predicate of the filter")
-    if not _covers(new, old, f.schema):
+    admitted = _admitted(new, f.schema)
+    if not _covers(admitted, old, f.schema):
         raise FilterError(
             f"{new} does not cover {old}",
             instead=f"a predicate on {old.attribute} that holds whenever {old} does",
         )
-    return _replaced(f, old, new)
+    return _replaced(f, old, admitted)
 
 
 def replacements(f: Filter, pool: Iterable[Predicate]) -> list[Replacement]:
@@ -72,7 +73,7 @@ def replacements(f: Filter, pool: Iterable[Predicate]) -> list[Replacement]:
     price < 10 AND symbol IS NOT NULL
     """
     own = {str(p): p for p in predicates(f.tree)}
-    others = {str(p): p for p in pool}
+    others = {str(p): _admitted(p, f.schema) for p in pool if p.attribute in f.attributes}
     return [
         Replacement(_replaced(f, old, new), old, new)
         for text, old in own.items()
@@ -92,27 +93,33 @@ def best_replacement(
     >>> print(best_replacement(parse("price < 10"), pool, shares).new)
     price < 20
     """
-    look_up = predicate_selectivity(of_predicate)
-    before = estimate(f, look_up)
+    shares = selectivities(of_predicate)
+    before = estimate(f, shares)
     rated = [
-        (degradation(before, estimate(each.filter, look_up)), each)
-        for each in replacements(f, pool)
+        (degradation(before, estimate(each.filter, shares)), each) for each in replacements(f, pool)
     ]
     loss, best = min(rated, key=lambda pair: pair[0], default=(0.0, None))
     return None if best is None else replace(best, degradation=loss)
 
 
+def _admitted(predicate: Predicate, schema: Schema | None) -> Predicate:
+    """The predicate with its constants as they take part in filters under the schema."""
+    if _is_open(predicate):
+        return predicate
+    return replace(predicate, constants=admit(predicate, schema))
+
+
+def _is_open(predicate: Predicate) -> bool:
+    return any(isinstance(constant, Parameter) for constant in predicate.constants)
+
+
 def _covers(new: Predicate, old: Predicate, schema: Schema | None) -> bool:
     """Whether it is certain that `new` holds wherever `old` does."""
-    if new.attribute != old.attribute:
-        return False
-    if any(isinstance(c, Parameter) for c in (*new.constants, *old.constants)):
+    if new.attribute != old.attribute or _is_open(new) or _is_open(old):
         return False
     return allowed(old, schema).within(allowed(new, schema)) is True
 
 
 def _replaced(f: Filter, old: Predicate, new: Predicate) -> Filter:
-    admitted = replace(new, constants=admit(new, f.schema))
     text = str(old)
-    tree = map_predicates(f.tree, lambda p: admitted if str(p) == text else p)
-    return Filter.of(tree, f.schema)
+    return Filter.of(map_predicates(f.tree, lambda p: new if str(p) == text else p), f.schema)

@@ -45,8 +45,7 @@ def estimate(of: Filter | Node, of_predicate: OfPredicate) -> Selectivity:
     >>> s.minimum, s.average, s.maximum
     (0.25, 0.46875, 0.75)
     """
-    look_up = predicate_selectivity(of_predicate)
-    return _estimate(of.tree if isinstance(of, Filter) else of, look_up)
+    return _estimate(of.tree if isinstance(of, Filter) else of, selectivities(of_predicate))
 
 
 def degradation(before: Selectivity, after: Selectivity) -> float:
@@ -62,29 +61,40 @@ def degradation(before: Selectivity, after: Selectivity) -> float:
     )
 
 
-def predicate_selectivity(of_predicate: OfPredicate) -> Callable[[Predicate], float]:
-    """A function that gives a predicate's selectivity, or raises `MeasureError` without one."""
+class Selectivities:
+    """The selectivities of predicates, asked for once each; `MeasureError` where there is none."""
 
-    def found(predicate: Predicate) -> float | None:
-        if isinstance(of_predicate, Mapping):
-            return of_predicate.get(str(predicate))
-        if callable(of_predicate):
-            return of_predicate(predicate)
-        values = allowed(predicate, of_predicate.schema)
-        return of_predicate.probability(predicate.attribute, values)
+    def __init__(self, of_predicate: OfPredicate) -> None:
+        self._of_predicate = of_predicate
+        self._known: dict[str, float] = {}
 
-    def selectivity(predicate: Predicate) -> float:
-        share = found(predicate)
-        if share is None:
-            raise MeasureError(f"nothing says how many events meet {predicate}")
-        if not 0 <= share <= 1:
-            raise MeasureError(f"{share} is not a share of the events that meet {predicate}")
-        return share
+    def __call__(self, predicate: Predicate) -> float:
+        """The share of events that meet the predicate."""
+        text = str(predicate)
+        if text not in self._known:
+            share = self._look_up(predicate, text)
+            if share is None:
+                raise MeasureError(f"nothing says how many events meet {text}")
+            if not 0 <= share <= 1:
+                raise MeasureError(f"{share} is not a share of the events that meet {text}")
+            self._known[text] = share
+        return self._known[text]
 
-    return selectivity
+    def _look_up(self, predicate: Predicate, text: str) -> float | None:
+        source = self._of_predicate
+        if isinstance(source, Mapping):
+            return source.get(text)
+        if callable(source):
+            return source(predicate)
+        return source.probability(predicate.attribute, allowed(predicate, source.schema))
 
 
-def _estimate(node: Node, selectivity: Callable[[Predicate], float]) -> Selectivity:
+def selectivities(of_predicate: OfPredicate) -> Selectivities:
+    """The source of selectivities, as one that remembers what it was asked."""
+    return of_predicate if isinstance(of_predicate, Selectivities) else Selectivities(of_predicate)
+
+
+def _estimate(node: Node, selectivity: Selectivities) -> Selectivity:
     if isinstance(node, Predicate):
         share = selectivity(node)
         return Selectivity(share, share, share)

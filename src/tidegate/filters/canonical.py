@@ -9,14 +9,15 @@ are held in frozensets: their order carries no meaning.
 A predicate with an unbound parameter has no value set yet and stands as it is.
 """
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TypeAlias
 
 from tidegate.filters.expression import And, Node, Parameter, Predicate, Truth
 from tidegate.filters.meaning import allowed, universe
 from tidegate.filters.schema import Schema
-from tidegate.filters.valueset import ValueSet
+from tidegate.filters.valueset import ValueSet, intersection, union
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +44,9 @@ class Some:
 
 @dataclass(frozen=True, slots=True)
 class Open:
-    """A predicate with an unbound parameter; its constants' types tell 1 from 1.0."""
+    """A predicate with an unbound parameter, as it is printed: that tells 1 from 1.0 and TRUE."""
 
-    predicate: Predicate
-    types: tuple[type, ...]
+    text: str
 
 
 Form: TypeAlias = Constraint | Every | Some | Open | bool
@@ -58,7 +58,7 @@ def canonical_form(node: Node, schema: Schema | None) -> Form:
         return node.value
     if isinstance(node, Predicate):
         if any(isinstance(constant, Parameter) for constant in node.constants):
-            return Open(node, tuple(type(constant) for constant in node.constants))
+            return Open(str(node))
         return _constraint(node.attribute, allowed(node, schema), schema)
     if isinstance(node, And):
         return every((canonical_form(part, schema) for part in node.parts), schema)
@@ -67,24 +67,26 @@ def canonical_form(node: Node, schema: Schema | None) -> Form:
 
 def every(parts: Iterable[Form], schema: Schema | None) -> Form:
     """AND of canonical forms."""
-    sets: dict[str, ValueSet] = {}
+    found: dict[str, list[ValueSet]] = {}
     others: set[Form] = set()
     for part in _flat(parts, Every):
         if part is False:
             return False
         if isinstance(part, Constraint):
-            known = sets.get(part.attribute)
-            sets[part.attribute] = part.allowed if known is None else known & part.allowed
+            found.setdefault(part.attribute, []).append(part.allowed)
         elif part is not True:
             others.add(part)
-    kept: list[Form] = []
-    for attribute, held in sets.items():
-        constraint = _constraint(attribute, held, schema)
-        if constraint is False:
-            return False
-        if constraint is not True:
-            kept.append(constraint)
-    kept += [other for other in others if not _absorbed(other, others, sets, within=True)]
+    sets = {attribute: intersection(each) for attribute, each in found.items()}
+    kept = [_constraint(attribute, held, schema) for attribute, held in sets.items()]
+    if any(constraint is False for constraint in kept):
+        return False
+
+    def holds_anyway(member: Constraint) -> bool:
+        held = sets.get(member.attribute)
+        return held is not None and held.within(member.allowed) is True
+
+    kept = [constraint for constraint in kept if constraint is not True]
+    kept += _absorb(others, Some, holds_anyway)
     if not kept:
         return True
     return kept[0] if len(kept) == 1 else Every(frozenset(kept))
@@ -92,28 +94,25 @@ def every(parts: Iterable[Form], schema: Schema | None) -> Form:
 
 def some(parts: Iterable[Form], schema: Schema | None) -> Form:
     """OR of canonical forms."""
-    sets: dict[str, ValueSet] = {}
+    found: dict[str, list[ValueSet]] = {}
     others: set[Form] = set()
     for part in _flat(parts, Some):
         if part is True:
             return True
         if isinstance(part, Constraint):
-            known = sets.get(part.attribute)
-            union = part.allowed if known is None else known.union(part.allowed)
-            if union is None:
-                others.add(part)
-            else:
-                sets[part.attribute] = union
+            found.setdefault(part.attribute, []).append(part.allowed)
         elif part is not False:
             others.add(part)
-    kept: list[Form] = []
-    for attribute, held in sets.items():
-        constraint = _constraint(attribute, held, schema)
-        if constraint is True:
-            return True
-        if constraint is not False:
-            kept.append(constraint)
-    kept += [other for other in others if not _absorbed(other, others, sets, within=False)]
+    sets = {attribute: union(each) for attribute, each in found.items()}
+    kept = [_constraint(attribute, held, schema) for attribute in sets for held in sets[attribute]]
+    if any(constraint is True for constraint in kept):
+        return True
+
+    def allowed_anyway(member: Constraint) -> bool:
+        return any(member.allowed.within(held) for held in sets.get(member.attribute, ()))
+
+    kept = [constraint for constraint in kept if constraint is not False]
+    kept += _absorb(others, Every, allowed_anyway)
     if not kept:
         return False
     return kept[0] if len(kept) == 1 else Some(frozenset(kept))
@@ -127,32 +126,28 @@ def _flat(parts: Iterable[Form], kind: type) -> Iterable[Form]:
             yield part
 
 
-def _absorbed(part: Form, others: set[Form], sets: dict[str, ValueSet], *, within: bool) -> bool:
-    """Whether the parts beside it make this part redundant (absorption).
+def _absorb(
+    others: set[Form], kind: type[Every] | type[Some], redundant: Callable[[Constraint], bool]
+) -> list[Form]:
+    """The parts that those beside them do not make redundant (absorption).
 
-    Under AND (`within`) an OR goes if one of its members holds anyway; under OR an AND goes if one
-    of its members is already allowed.
+    Under AND an OR goes if one of its members holds anyway; under OR an AND goes if one of its
+    members is allowed anyway; and both go if some of their members alone stand beside them.
     """
-    if isinstance(part, Constraint):
-        known = sets.get(part.attribute)
-        return known is not None and part.allowed.within(known) is True
-    if type(part) is not (Some if within else Every):
-        return False
-    assert isinstance(part, Some | Every)
-    for member in part.parts:
-        if isinstance(member, Constraint):
-            known = sets.get(member.attribute)
-            if known is None:
-                continue
-            inner, outer = (known, member.allowed) if within else (member.allowed, known)
-            if inner.within(outer):
-                return True
-        elif member in others:
-            return True
-    return any(
-        isinstance(other, Some | Every) and type(other) is type(part) and other.parts < part.parts
-        for other in others
-    )
+    groups = [part.parts for part in others if isinstance(part, kind)]
+    frequency = Counter(member for group in groups for member in group)
+    by_rarest: dict[Form, list[frozenset[Form]]] = {}
+    for group in groups:
+        by_rarest.setdefault(min(group, key=frequency.__getitem__), []).append(group)
+
+    def goes(group: frozenset[Form]) -> bool:
+        return any(
+            (redundant(member) if isinstance(member, Constraint) else member in others)
+            or any(smaller < group for smaller in by_rarest.get(member, ()))
+            for member in group
+        )
+
+    return [part for part in others if not (isinstance(part, kind) and goes(part.parts))]
 
 
 def _constraint(attribute: str, held: ValueSet, schema: Schema | None) -> Form:

@@ -100,6 +100,11 @@ class Filter:
         """The attributes the filter mentions."""
         return self._template.attributes
 
+    @property
+    def nested(self) -> bool:
+        """Whether the filter mentions a field of a struct."""
+        return self._template.nested
+
     def bind(self, **parameters: Any) -> "Filter":
         """The filter with these parameters bound; None is NULL. The others stay open.
 

@@ -20,6 +20,7 @@ from tidegate.errors import FilterSyntaxError
 from tidegate.filters.expression import KEYWORDS
 from tidegate.filters.literals import (
     NUMBER,
+    SPACE,
     STRING,
     decode,
     negate,
@@ -44,13 +45,13 @@ _PLAIN = (
     r"|-(?!-)|/(?!\*)|\.(?![0-9]))*+"
 )
 _NAME = r"`[^`]*+(?:``[^`]*+)*+`(?!`)"
-_COMMENT = r"--[^\n]*+|/\*(?!\+)[^*]*+(?:\*(?!/)[^*]*+)*+\*/"
+_COMMENT = r"--(?:\\\n|[^\r\n])*+|/\*(?!\+)[^*]*+(?:\*(?!/)[^*]*+)*+\*/"
 _BROKEN = r"[0-9.][\w.]*+|['\"`/][\s\S]*+"
 _PIECES = re.compile(f"({_PLAIN})({_NAME}|{_COMMENT}|{STRING}|{NUMBER}|{_BROKEN}|)")
 _LITERAL = re.compile(f"{STRING}|{NUMBER}")
 _MARK: Final = "\0"
 _KINDS: Final = {str: "\0s", int: "\0i", Decimal: "\0d", float: "\0f"}
-_NEGATED: Final = "\0m"  # a number that exists only together with the minus sign before it
+_NEGATED: Final = {int: "\0m", Decimal: "\0n"}  # numbers that are read with the minus before them
 
 
 def lift(text: str) -> tuple[str, list[Constant]]:
@@ -70,9 +71,11 @@ def lift(text: str) -> tuple[str, list[Constant]]:
             value = decode(piece)
             kind = _KINDS[type(value)]
         except ValueError as error:
-            value, kind = _negative(text, shape, piece, len(values), str(error)), _NEGATED
+            value = _negative(text, shape, piece, len(values), str(error))
+            kind = _NEGATED[type(value)]
         if kind == "\0d" and piece.isdigit() and plain.rstrip().endswith("-"):
-            value, kind = negate(piece), _NEGATED  # -9223372036854775808 is a bigint
+            value = negate(piece)  # -9223372036854775808 is a bigint
+            kind = _NEGATED[type(value)]
         shape.append(kind)
         values.append(value)
     if _MARK in text:
@@ -182,7 +185,7 @@ _TYPED: Final[dict[str, Callable[[Any], Constant]]] = {
     "TIMESTAMP_LTZ": to_timestamp,
 }
 _WORD = re.compile(
-    r"(?P<blank>[\s\u2028]+)|(?P<word>[A-Za-z_][A-Za-z0-9_]*)"
+    rf"(?P<blank>{SPACE}+)|(?P<word>[A-Za-z_][A-Za-z0-9_]*)"
     r"|(?P<symbol><=>|<=|>=|<>|!=|==|[=<>(),.!+-])"
     r"|(?P<parameter>:[ \t\n]*[A-Za-z_][A-Za-z0-9_]*)|(?P<bad>[\s\S])"
 )

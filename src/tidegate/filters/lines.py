@@ -97,7 +97,7 @@ def decimal_line(precision: int, scale: int) -> Line:
 
 
 # Without a schema a decimal's scale is not known: all of them lie on the finest grid there is.
-DECIMAL: Final = Line("decimal", 1 - 10 ** (2 * MAX_PRECISION), 10 ** (2 * MAX_PRECISION), 38)
+DECIMAL: Final = Line("decimal", 10**38 - 10**76, 10**76, MAX_PRECISION)
 
 FAMILY_LINES: Final[dict[str, tuple[Line, ...]]] = {
     "boolean": (BOOLEAN,),
@@ -210,8 +210,16 @@ def cut(line: Line, constant: Any, rounding: int | None = None) -> tuple[Any, An
     ((5, 6), (6, 6), (9007199254740992, 9007199254740994))
     """
     first, after = _cut(line, constant, rounding)
+    if line is DECIMAL:
+        first, after = _first_decimal(first), _first_decimal(after)
     low, high = line.low, line.high
     return min(max(first, low), high), min(max(after, low), high)
+
+
+def _first_decimal(key: int) -> int:
+    """The first key from there on whose decimal has at most 38 digits: the line has more keys."""
+    grid = _power(max(0, len(str(abs(key))) - MAX_PRECISION))
+    return -(-key // grid) * grid
 
 
 def _cut(line: Line, constant: Any, rounding: int | None) -> tuple[Any, Any]:

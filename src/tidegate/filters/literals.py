@@ -32,6 +32,7 @@ from tidegate.filters.values import (
 
 __all__ = [
     "NUMBER",
+    "SPACE",
     "STRING",
     "decode",
     "negate",
@@ -44,14 +45,14 @@ __all__ = [
 ]
 
 # Nothing here gives back what it has taken (`++`, `*+`, `?+`), so hostile input costs one pass.
-_BLANK = r"[\t-\r \xa0\u1680\u2000-\u200a\u2028\u202f\u205f\u3000]"
+SPACE: Final[str] = r"[\t-\r \xa0\u1680\u2000-\u200a\u2028\u202f\u205f\u3000]"
 _QUOTED = r"'[^'\\]*+(?:(?:\\[\s\S]|'')[^'\\]*+)*+'|\"[^\"\\]*+(?:(?:\\[\s\S]|\"\")[^\"\\]*+)*+\""
 _RAW = r"(?<!\w)[rR](?:'[^']*+'|\"[^\"]*+\")"
 _PIECE = rf"(?:{_QUOTED}|{_RAW})"
 _DIGITS = r"(?:[0-9]++(?:\.[0-9]*+)?+|\.[0-9]++)"
 _EXPONENT = r"[eE][+-]?+[0-9]++"
 
-STRING: Final[str] = rf"{_PIECE}(?:{_BLANK}*+{_PIECE})*+"
+STRING: Final[str] = rf"{_PIECE}(?:{SPACE}*+{_PIECE})*+"
 r"""One string literal: quoted, raw (`r'\d'`), or several of them in a row, which Spark joins."""
 
 NUMBER: Final[str] = (
@@ -59,11 +60,11 @@ NUMBER: Final[str] = (
 )
 """One number without its sign. `1e` and `1_000` are none: Spark takes them for identifiers."""
 
-_NEXT_PIECE = re.compile(rf"{_BLANK}*+({_PIECE})")
+_NEXT_PIECE = re.compile(rf"{SPACE}*+({_PIECE})")
 _NUMBER = re.compile(r"([0-9]*)(?:\.([0-9]*))?(?:[eE]([+-]?[0-9]+))?(BD|[LSYFD])?", re.I | re.A)
-_TYPED = re.compile(rf"(DATE|TIMESTAMP){_BLANK}*({_PIECE})", re.I | re.A)
+_TYPED = re.compile(rf"(DATE|TIMESTAMP){SPACE}*({_PIECE})", re.I | re.A)
 _CAST = re.compile(
-    rf"CAST{_BLANK}*\({_BLANK}*({STRING}){_BLANK}*AS{_BLANK}+(\w+){_BLANK}*\)", re.I | re.A
+    rf"CAST{SPACE}*\({SPACE}*({STRING}){SPACE}*AS{SPACE}+(\w+){SPACE}*\)", re.I | re.A
 )
 _ESCAPE = r"\\(?:u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([01][0-7]{2})|([\s\S]))"
 _ESCAPES = {quote: re.compile(rf"{_ESCAPE}|{quote}({quote})") for quote in "'\""}

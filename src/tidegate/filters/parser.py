@@ -10,7 +10,7 @@ look-up, its literals, and the few checks that depend on their values.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import lru_cache
 from typing import Any, Final, NoReturn, TypeAlias
@@ -38,6 +38,7 @@ from tidegate.filters.expression import (
     predicate,
     predicates,
 )
+from tidegate.filters.grammar import misplaced
 from tidegate.filters.lexer import MAX_LENGTH, MAX_TOKENS, lift, scan
 from tidegate.filters.schema import Schema
 from tidegate.filters.values import Constant
@@ -60,6 +61,10 @@ class Template:
     steps: tuple[Step, ...]
     parameters: tuple[str, ...]
     attributes: frozenset[str]
+    nested: bool = field(init=False)  # whether an attribute is a field of a struct
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "nested", any("." in name for name in self.attributes))
 
 
 def read(text: str, schema: Schema | None) -> tuple[Template, list[Constant]]:
@@ -117,6 +122,7 @@ class _Reader:
         for slot, cast in self.source.conversions.items():
             self._convert(slot, cast)
         tree = self._node(root, Mode.TRUE)
+        self._check_order()
         attributes = frozenset(p.attribute for p in predicates(tree))
         parameters = tuple(dict.fromkeys(self.source.parameters))
         return Template(tree, tuple(self.steps), parameters, attributes)
@@ -135,6 +141,14 @@ class _Reader:
         if len(found) != 1 or not isinstance(found[0], exp.Expr):
             self._refuse_at(0, "there is no condition in the text", "price < 10, or TRUE")
         return found[0]
+
+    def _check_order(self) -> None:
+        token = misplaced(self.source.tokens)
+        if token is not None:
+            said = self.text[token.start : token.end + 1][:40]
+            if token.token_type is TokenType.VAR:
+                self._refuse_at(token.start, *_no_function(said))
+            self._refuse_at(token.start, f"{said} may not stand here", _NO_CONDITION[1])
 
     # -- refusals
 
@@ -227,13 +241,16 @@ class _Reader:
 
     def _in(self, node: exp.In, mode: Mode) -> Node:
         attribute = self._operand_attribute(node, node.this)
-        if any(node.args.get(key) is not None for key in ("query", "unnest", "field")):
+        if node.args.get("field") is not None:
+            self._refuse(node, "IN takes a list in parentheses", "IN (1, 2), or IN (:parameter)")
+        if any(node.args.get(key) is not None for key in ("query", "unnest")):
             self._refuse(node, *_NO_SUBQUERY)
         if not node.expressions:
             self._refuse(node, "the list after IN is empty", "at least one constant, or FALSE")
         constants: list[Operand] = []
         for member in node.expressions:
-            first = self._constant(member, attribute, in_list=True)
+            is_run = isinstance(member.this if isinstance(member, exp.Neg) else member, exp.Literal)
+            first = self._constant(member, attribute, in_list=is_run)
             if isinstance(first, Slot) and first.index in self.source.lists:
                 constants += [Slot(index) for index in self.source.lists[first.index]]
             else:
@@ -259,8 +276,8 @@ class _Reader:
 
         def check(values: list[Constant]) -> None:
             value = values[slot.index] if isinstance(slot, Slot) else None
-            if not isinstance(value, str) or len(value) != 1:
-                raise ValueError("ESCAPE takes a string of one character")
+            if not isinstance(value, str) or len(value) != 1 or value > "\uffff":
+                raise ValueError("ESCAPE takes a string of one character, up to U+FFFF")
 
         if not isinstance(slot, Slot):
             self._refuse(node, "ESCAPE takes a string of one character", "ESCAPE '!'")
@@ -347,6 +364,8 @@ class _Reader:
         self._refuse(plain, *_why(plain))
 
     def _literal(self, node: exp.Literal, in_list: bool) -> Slot:
+        if not node.this.isdecimal():
+            self._refuse(node, "a point without a number")  # sqlglot joins `. 5`
         slot = int(node.this)
         if slot in self.source.lists and not in_list:
             self._refuse(node, "several constants where one is expected", "IN (…) for a list")
@@ -526,6 +545,13 @@ _FOREIGN: Final = {
 }
 
 
+def _no_function(name: str) -> tuple[str, str]:
+    return (
+        f"{name} is not a function of the language",
+        "startswith, endswith or contains, or a comparison with a constant",
+    )
+
+
 def _why(node: exp.Expr) -> tuple[str, str | None]:
     """Why something sqlglot understood is not in the language, and what to write instead."""
     if isinstance(node, exp.Subquery | exp.Query | exp.Exists | exp.SubqueryPredicate):
@@ -534,10 +560,7 @@ def _why(node: exp.Expr) -> tuple[str, str | None]:
         return _NO_CAST
     if isinstance(node, exp.Func):
         name = str(node.this) if type(node) is exp.Anonymous else node.sql_name().lower()
-        return (
-            f"{name} is not a function of the language",
-            "startswith, endswith or contains, or a comparison with a constant",
-        )
+        return _no_function(name)
     if isinstance(node, exp.Binary | exp.Unary):
         return _NO_ARITHMETIC
     return "this is not in the language", "attribute, operator, constant"

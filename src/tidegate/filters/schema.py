@@ -144,6 +144,12 @@ class Attribute:
         object.__setattr__(self, "nullable", nullable)
         object.__setattr__(self, "domain", _domain(own, low, high, values))
 
+    def as_nullable(self) -> "Attribute":
+        """The same attribute where NULL may stand."""
+        changed = Attribute(self.type)
+        object.__setattr__(changed, "domain", self.domain)
+        return changed
+
     @property
     def lines(self) -> tuple[Line, ...]:
         """Where the attribute's values lie, values that violate the schema included."""
@@ -184,7 +190,18 @@ class Schema:
         self.checked = checked
         self.templates: dict[str, Any] = {}  # the shapes read under this schema, kept by the parser
         self._attributes = dict(_read(source))
+        for name in self._attributes:
+            self._inherit_null(name)
         self._hash = hash((checked, frozenset(self._attributes.items())))
+
+    def _inherit_null(self, name: str) -> None:
+        """A field is absent where a struct around it is."""
+        path = attribute_path(name)
+        around = [self._attributes.get(attribute_name(path[:i])) for i in range(1, len(path))]
+        if any(struct is not None and struct.nullable for struct in around):
+            own = self._attributes[name]
+            if not own.nullable:
+                self._attributes[name] = own.as_nullable()
 
     def __getitem__(self, attribute: str) -> Attribute:
         """The attribute of that name; a name that is not there is a `FilterTypeError`."""
@@ -273,6 +290,8 @@ def _domain(
         points: b.Bounds = ()
         for value in values:
             points = b.join(points, cut(line, _member(own, value)))
+        if not points:
+            raise SchemaError("a domain of no values is empty; leave it out")
         return ValueSet(False, {line.name: points})
     first = line.low if low is None else cut(line, _member(own, low))[0]
     after = line.high if high is None else cut(line, _member(own, high))[1]

@@ -12,7 +12,7 @@ Equal sets without texts compare and hash equal, whatever they were made from.
 """
 
 import datetime as dt
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import Final, NamedTuple
 
@@ -20,6 +20,8 @@ from tidegate.filters import bounds as b
 from tidegate.filters.lines import ALL_LINES, OTHER_LINE, TOP, Line, key_of
 from tidegate.filters.patterns import Pattern, disjoint, implies
 from tidegate.filters.values import OTHER, Value
+
+_COMPARED: Final = 64  # conditions on text; more of them are not compared with each other
 
 
 class Text(NamedTuple):
@@ -193,6 +195,71 @@ class ValueSet:
 NOTHING: Final = ValueSet(False, {})
 
 
+def intersection(sets: Sequence[ValueSet]) -> ValueSet:
+    """What is in all of the sets, in whatever order they come; there is at least one.
+
+    >>> intersection([ValueSet(False, {"bigint": (1, 9)}), ValueSet(True, {"bigint": (5, 20)})])
+    ValueSet(False, {'bigint': (5, 9)}, {})
+    """
+    lines = [line for line in sets[0].spans if all(line in each.spans for each in sets)]
+    return ValueSet(
+        all(each.absent for each in sets),
+        {line: _fold(b.meet, [each.spans[line] for each in sets]) for line in lines},
+        frozenset().union(*(each.texts for each in sets)),
+    )
+
+
+def union(sets: Sequence[ValueSet]) -> list[ValueSet]:
+    """The fewest sets that together hold what is in at least one, in whatever order they come.
+
+    Texts keep sets of strings apart, all else is in one set.
+
+    >>> union([ValueSet(False, {"bigint": (1, 9)}), ValueSet(True, {"bigint": (5, 20)})])
+    [ValueSet(True, {'bigint': (1, 20)}, {})]
+    """
+    spans: dict[str, list[b.Bounds]] = {}
+    for each in sets:
+        for line, bounds in each.spans.items():
+            if line != "string" or not each.texts:
+                spans.setdefault(line, []).append(bounds)
+    plain = ValueSet(
+        any(each.absent for each in sets),
+        {line: _fold(b.join, bounds) for line, bounds in spans.items()},
+    )
+    strings: dict[frozenset[Text], list[b.Bounds]] = {}
+    for each in sets:
+        if each.texts:
+            strings.setdefault(each.texts, []).append(each.spans["string"])
+    apart = [
+        ValueSet(False, {"string": _fold(b.join, bounds)}, texts)
+        for texts, bounds in sorted(strings.items(), key=lambda item: sorted(map(repr, item[0])))
+    ]
+    apart = _maximal([each for each in apart if not each.within(plain)])
+    if len(apart) == 1 and "string" not in plain.spans:
+        return [ValueSet(plain.absent, {**plain.spans, **apart[0].spans}, apart[0].texts)]
+    return apart if plain == NOTHING else [plain, *apart]
+
+
+def _maximal(sets: list[ValueSet]) -> list[ValueSet]:
+    """The sets that are not known to be within another one; too many are not compared."""
+    if len(sets) > _COMPARED:
+        return sets
+    kept: list[ValueSet] = []
+    for each in sets:
+        if not any(each.within(other) for other in kept):
+            kept = [other for other in kept if not other.within(each)]
+            kept.append(each)
+    return kept
+
+
+def _fold(operation: Callable[[b.Bounds, b.Bounds], b.Bounds], bounds: list[b.Bounds]) -> b.Bounds:
+    """Combine neighbours until one is left: n short bounds take n log n steps."""
+    while len(bounds) > 1:
+        pairs = zip(bounds[::2], bounds[1::2], strict=False)
+        bounds = [operation(*pair) for pair in pairs] + bounds[len(bounds) & ~1 :]
+    return bounds[0]
+
+
 def line_of(value: Value, lines: Iterable[Line]) -> Line:
     """The line a normal, present value lies on, among the lines of its attribute."""
     name = _LINE_NAMES[type(value)]
@@ -223,6 +290,8 @@ def _settle(strings: b.Bounds, texts: frozenset[Text]) -> tuple[b.Bounds, frozen
             for bound in strings[i : i + 2]
         ]
         return tuple(kept), frozenset()
+    if len(texts) == 1 or len(texts) > _COMPARED:
+        return strings, texts
     needed: list[Text] = []
     for text in sorted(texts, key=repr):
         if any(other.implies(text.opposite()) for other in texts):
