@@ -52,6 +52,7 @@ COLUMNS: Final = (
     Column("trade.`done at`.local", ("trade", "done at", "local"), "timestamp_ntz"),
     Column("`odd ``name``.x`", ("odd `name`.x",), "bigint"),
 )
+TYPES: Final = {column.name: column.type for column in COLUMNS}
 
 _ARROW: Final = {
     "boolean": pa.bool_(),
@@ -100,12 +101,12 @@ _MOMENTS: Final = [
     dt.datetime(2024, 3, 1),
     dt.datetime(9999, 12, 31, 23, 59, 59, 999_999),
 ]
-_TEXTS: Final = (
-    ["", " ", "a", "A", "ab", "abc", "b", "ba", "z", "5", "true", "a b", " a", "a\nb", "a\0"]
-    + ["%", "_", "\\", "a%", "a%b", "a_b", "a\\b", "\\%", "100%", "it's", '"q"', "``", "!"]
-    + ["é", "e\u0301", "ß", "日本", "日", "\ud7ff", "\ue000", "\uffff", "\U00010000", "😀", "😀b"]
-    + ["a😀", "\U0010ffff"]
-)
+_TEXTS: Final = [
+    *("", " ", "a", "A", "ab", "abc", "b", "ba", "z", "5", "true", "a b", " a", "a\nb", "a\0"),
+    *("%", "_", "\\", "a%", "a%b", "a_b", "a\\b", "\\%", "100%", "it's", '"q"', "``", "!"),
+    *("é", "e\u0301", "ß", "日本", "日", "\ud7ff", "\ue000", "\uffff", "\U00010000", "😀"),
+    *("😀b", "a😀", "\U0010ffff"),
+]
 
 POOLS: Final[dict[str, list[Any]]] = {
     "boolean": [False, True],
@@ -126,15 +127,18 @@ POOLS: Final[dict[str, list[Any]]] = {
         *(math.inf, math.nan),
     ],
     "decimal(10,2)": [
-        Decimal(text)
-        for text in "-99999999.99 -1.50 -0.01 0.00 0.01 0.10 1.00 1.50 5.00 99999999.99".split()
+        *(Decimal("-99999999.99"), Decimal("-1.50"), Decimal("-0.01"), Decimal("0.00")),
+        *(Decimal("0.01"), Decimal("0.10"), Decimal("1.00"), Decimal("1.50"), Decimal("5.00")),
+        Decimal("99999999.99"),
     ],
     # with 18 and 28 fractional digits (beside a bigint, an int) these become ties or vanish
     "decimal(38,30)": [
-        Decimal(text)
-        for text in "-99999999.999999999999999999999999999999 -1.5 -5E-19 -4E-19 -1E-30 0 1E-30 "
-        "5E-29 49E-30 4E-19 5E-19 6E-19 0.1 0.5 1 1.000000000000000000000000000001 1.5 5 "
-        "1.0000000000000000005 99999999.999999999999999999999999999999".split()
+        *(Decimal("-99999999.999999999999999999999999999999"), Decimal("-1.5")),
+        *(Decimal("-5E-19"), Decimal("-4E-19"), Decimal("-1E-30"), Decimal("0"), Decimal("1E-30")),
+        *(Decimal("49E-30"), Decimal("5E-29"), Decimal("4E-19"), Decimal("5E-19")),
+        *(Decimal("6E-19"), Decimal("0.1"), Decimal("0.5"), Decimal("1"), Decimal("1.5")),
+        *(Decimal("1.000000000000000000000000000001"), Decimal("1.0000000000000000005")),
+        *(Decimal("5"), Decimal("99999999.999999999999999999999999999999")),
     ],
     "decimal(38,0)": [
         *(Decimal(1 - 10**38), Decimal(-(2**63)), Decimal(-1), Decimal(0), Decimal(1), Decimal(5)),
@@ -146,8 +150,11 @@ POOLS: Final[dict[str, list[Any]]] = {
     "timestamp": _MOMENTS,
     "timestamp_ntz": _MOMENTS,
 }
-NUMBERS: Final = tuple(name for name in POOLS if name.split("(")[0] in
-    ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal"))
+NUMBERS: Final = tuple(
+    name
+    for name in POOLS
+    if name.split("(")[0] in ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal")
+)
 INTEGERS: Final = {"tinyint": 2**7, "smallint": 2**15, "int": 2**31, "bigint": 2**63}
 
 
@@ -195,8 +202,9 @@ def _arrow_fields(depth: int, columns: tuple[Column, ...]) -> list[pa.Field]:
 
 COMPARISONS: Final = ("=", "==", "!=", "<>", *ORDERINGS, *SAME)
 _TEXT_OPERATORS: Final = ("LIKE", "NOT LIKE", *FUNCTIONS)
-_BOOLEAN_OPERATORS: Final = ("bare", "NOT bare") + tuple(
-    f"IS {no}{word}" for word in ("TRUE", "FALSE", "UNKNOWN") for no in ("", "NOT ")
+_BOOLEAN_OPERATORS: Final = (
+    *("bare", "NOT bare", "IS TRUE", "IS NOT TRUE", "IS FALSE", "IS NOT FALSE"),
+    *("IS UNKNOWN", "IS NOT UNKNOWN"),
 )
 _OPERATORS: Final = (
     *COMPARISONS,
@@ -220,8 +228,8 @@ def filters(rng: Random, n: int, typed: bool) -> list[Condition]:
     """
     found: dict[str, Condition] = {}
     while len(found) < n:
-        columns = rng.sample(COLUMNS, 3)
-        condition = _tree(rng, columns, typed, rng.choice((0, 1, 1, 2, 2, 3, 4)))
+        columns = rng.sample(COLUMNS, 4)
+        condition = _tree(rng, columns, typed, rng.choice((1, 1, 2, 2, 3, 4)))
         found.setdefault(str(condition), condition)
     return list(found.values())
 
@@ -251,11 +259,11 @@ def _tree(rng: Random, columns: list[Column], typed: bool, depth: int) -> Condit
         column = rng.choice(columns)
         return leaf(rng, column, typed, rng.choice(operators(column)))
     chance = rng.random()
-    if chance < 0.2:
+    if chance < 0.15:
         inner = _tree(rng, columns, typed, depth - 1)
         # `NOT a = 1` negates the comparison, but `NOT a AND b` only a
         return Not(inner, rng.choice(("NOT ", "! ", "!")), isinstance(inner, Junction))
-    if chance < 0.3:
+    if chance < 0.23:
         inner = _tree(rng, columns, typed, depth - 1)
         return Is(inner, rng.choice((True, False, None)), rng.random() < 0.5)
     parts = [
@@ -301,26 +309,45 @@ def _list(rng: Random, column: Column, typed: bool) -> tuple[Literal, ...]:
 
 
 def _maybe_null(rng: Random, literal: Literal) -> Literal:
-    return Literal("NULL", "void", None) if rng.random() < 0.05 else literal
+    return Literal("NULL", "void", None) if rng.random() < 0.04 else literal
 
 
 def _in_the_language(drawn: Leaf) -> bool:
-    """A bigint never reaches a decimal beyond it, and Spark then lets NULL pass: refused."""
-    if drawn.column.type not in INTEGERS:
-        return True
-    if drawn.operator not in (*ORDERINGS, "BETWEEN", "NOT BETWEEN"):
+    """Whether Tidegate promises Spark's answer.
+
+    It refuses to order an integer and a decimal beyond bigint, where Spark lets NULL pass. And it
+    does not keep the suffixes of integers, which tell Spark how many digits `0Y` and `0L` have
+    beside a decimal; that matters only where the shared type is too narrow for all fractions.
+    """
+    column, literals = drawn.column.type, drawn.literals
+    listed = drawn.operator.endswith("IN")
+    plain = tuple(map(_without_suffix, literals))
+    if plain != literals and (
+        rounds(column, literals, listed=listed) or rounds(column, plain, listed=listed)
+    ):
+        return False
+    if column not in INTEGERS or drawn.operator not in (*ORDERINGS, "BETWEEN", "NOT BETWEEN"):
         return True
     return all(
         not literal.type.startswith("decimal") or -(2**63) <= literal.value <= 2**63 - 1
-        for literal in drawn.literals
+        for literal in literals
     )
 
 
+def _without_suffix(literal: Literal) -> Literal:
+    if literal.type not in INTEGERS:
+        return literal
+    kind = "int" if -(2**31) <= literal.value < 2**31 else "bigint"
+    return Literal(literal.text, kind, literal.value)
+
+
 def _needs_schema(drawn: Leaf) -> bool:
-    """Without a schema nobody knows a decimal's type, nor how Spark would round for it."""
-    listed = drawn.operator.endswith("IN")
-    return drawn.column.type != "bigint" and rounds(
-        drawn.column.type, drawn.literals, listed=listed
+    """Without a schema a decimal's digits are not known, and every integer counts as a bigint."""
+    column, listed = drawn.column.type, drawn.operator.endswith("IN")
+    if column == "bigint":
+        return False
+    return rounds(column, drawn.literals, listed=listed) or (
+        column in INTEGERS and rounds("bigint", drawn.literals, listed=listed)
     )
 
 
@@ -334,7 +361,9 @@ def constant(rng: Random, column: Column, typed: bool) -> Literal:
         case "boolean":
             value = rng.random() < 0.5
             if typed and rng.random() < 0.3:
-                words = ("true", "T", " yes ", "y", "1") if value else ("false", "F", "no", "n", "0")
+                words = (
+                    ("true", "T", " yes ", "y", "1") if value else ("false", "F", "no", "n", "0")
+                )
                 return _text(rng, rng.choice(words))
             return Literal(rng.choice((str(value), str(value).upper())), "boolean", value)
         case "date":
@@ -344,7 +373,7 @@ def constant(rng: Random, column: Column, typed: bool) -> Literal:
 
 
 def _number(rng: Random, column: Column, typed: bool) -> Literal:
-    pool = POOLS[column.type if rng.random() < 0.7 else rng.choice(NUMBERS)]
+    pool = POOLS[column.type if rng.random() < 0.85 else rng.choice(NUMBERS)]
     value = rng.choice(pool)
     if rng.random() < 0.25:
         value = _neighbour(rng, value)
@@ -395,8 +424,8 @@ def _spelled_float(value: float) -> list[Literal]:
     if math.isfinite(single(value)) and abs(value) <= 3.4028234e38:
         found.append(Literal(f"{value!r}F", "float", single(value)))
     exact = Decimal(repr(value))
-    sign, digits, exponent = exact.as_tuple()
-    if isinstance(exponent, int) and -38 <= exponent and len(digits) + max(0, exponent) <= 38:
+    _, digits, exponent = exact.as_tuple()
+    if isinstance(exponent, int) and exponent >= -38 and len(digits) + max(0, exponent) <= 38:
         found.append(_decimal(f"{exact:f}BD"))
     return found
 
@@ -447,16 +476,24 @@ def _moment(rng: Random, column: Column, typed: bool) -> Literal:
         return Literal(f"DATE '{day.isoformat()}'", "date", day)
     value = rng.choice(_MOMENTS)
     if typed and rng.random() < 0.3:
-        text = value.isoformat(rng.choice(" T"))
-        zones = ("", "", "Z", "+00:00") if column.type == "timestamp" else ("",)
-        return _text(rng, text + rng.choice(zones))
+        return _text(rng, _written(rng, value, column.type))
     return _stamp(rng, value)
 
 
 def _stamp(rng: Random, value: dt.datetime) -> Literal:
     name = rng.choice(("TIMESTAMP", "timestamp", "TIMESTAMP_NTZ", "TIMESTAMP_LTZ"))
     kind = "timestamp_ntz" if name.endswith("NTZ") else "timestamp"
-    return Literal(f"{name} '{value.isoformat(rng.choice(' T'))}'", kind, value)
+    return Literal(f"{name} '{_written(rng, value, kind)}'", kind, value)
+
+
+def _written(rng: Random, value: dt.datetime, kind: str) -> str:
+    """A text that stands for the moment, with or without a zone (which a timestamp_ntz ignores)."""
+    zone, hours = rng.choice((("", 0), ("", 0), ("Z", 0), ("+02:00", 2), ("-11:30", -11.5)))
+    if kind == "timestamp" and 1 < value.year < 9999:
+        value += dt.timedelta(hours=hours)
+    elif kind == "timestamp":
+        zone = ""
+    return value.isoformat(rng.choice(" T")) + zone
 
 
 def _text(rng: Random, value: str) -> Literal:
@@ -466,7 +503,7 @@ def _text(rng: Random, value: str) -> Literal:
     choices.append('"' + escaped.replace('"', '\\"') + '"')
     if "'" not in value and "\0" not in value:
         choices.append(f"r'{value}'")
-    if value and all(" " < c for c in value):
+    if value and all(c > " " for c in value):
         codes = "".join(f"\\u{ord(c):04x}" if ord(c) < 2**16 else f"\\U{ord(c):08x}" for c in value)
         choices += [f"'{codes}'", f"'{codes}' ''"]
     return Literal(rng.choice(choices), "string", value)

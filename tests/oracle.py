@@ -144,7 +144,7 @@ def truth(condition: Condition, event: Mapping[str, Any]) -> bool | None:
         case Is(inner, asked, negated):
             return (truth(inner, event) is asked) is not negated
         case Leaf():
-            return _leaf(condition, value_in(event, condition.column))
+            return answer(condition, value_in(event, condition.column))
     raise AssertionError(condition)
 
 
@@ -178,10 +178,11 @@ def _and(values: list[bool | None]) -> bool | None:
     return None if None in values else True
 
 
-def _leaf(leaf: Leaf, value: Any) -> bool | None:
+def answer(leaf: Leaf, value: Any) -> bool | None:
+    """What a leaf says about a value of its column."""
     positive, negated = _positive(leaf.operator)
-    answer = _asked(positive, leaf, value)
-    return _not(answer) if negated else answer
+    asked = _asked(positive, leaf, value)
+    return _not(asked) if negated else asked
 
 
 def _asked(operator: str, leaf: Leaf, value: Any) -> bool | None:
@@ -305,8 +306,7 @@ def rounds(column: str, literals: tuple[Literal, ...], *, listed: bool) -> bool:
     sides = [column, *(literal.type for literal in literals)]
     scales = [_digits(side)[1] for side in sides if side.startswith("decimal")]
     return any(
-        each.startswith("decimal") and _digits(each)[1] < max(scales, default=0)
-        for each in shared
+        each.startswith("decimal") and _digits(each)[1] < max(scales, default=0) for each in shared
     )
 
 

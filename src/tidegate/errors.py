@@ -17,8 +17,7 @@ class FilterError(TidegateError):
     def __init__(
         self,
         reason: str,
-        *,
-        text: str | None = None,
+        text: str | None = None,  # nothing is keyword-only, so that errors can be pickled
         position: int | None = None,
         instead: str | None = None,
     ) -> None:

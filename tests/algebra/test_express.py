@@ -104,6 +104,12 @@ def test_the_narrowest_range_around(given: str, schema: Schema | None, written: 
     assert str(enclosing("x", sets, parts, schema)) == written
 
 
+def test_of_several_ranges_around_the_narrowest_is_taken() -> None:
+    given = leaves("x > 0 OR x < 99 OR x = 7 OR x = 9")
+    sets = [allowed(predicate, None) for predicate in given[2:]]
+    assert str(enclosing("x", sets, given, None)) == "x >= 7 AND x <= 9"
+
+
 def test_size_counts_what_there_is_to_compare_with() -> None:
     for text, size in (("x = 1", 1), ("x IN (1, 2) OR x IS NULL", 3), ("TRUE", 1)):
         assert constants(parse(text).tree) == size

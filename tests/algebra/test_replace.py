@@ -28,6 +28,11 @@ def test_all_occurrences_are_replaced() -> None:
     )
 
 
+def test_a_constant_of_another_family_is_another_predicate() -> None:
+    f = parse("a = 1 OR a = TRUE")
+    assert str(replace_predicate(f, leaf("a = 1"), leaf("a <= 1"))) == "a <= 1 OR a = TRUE"
+
+
 @pytest.mark.parametrize(
     ("old", "new"),
     [

@@ -239,7 +239,7 @@ SETTINGS: Final[dict[str, Callable[[], Setting]]] = {
     "moments": lambda: worlds.typed("moments", checked=True, limited=True),
     "words": lambda: worlds.typed("words", checked=False, limited=True),
 }
-"""Worlds whose values witness every difference between two conditions, for what needs no weights."""
+"""Worlds whose values witness every difference between conditions; nothing has a weight there."""
 
 
 def related(rng: random.Random, place: Setting) -> list[Filter]:

@@ -139,7 +139,7 @@ class _Pool:
             if own == target:
                 yield predicate
                 return
-        without = [k for k in self.values if k[1].meets(target) is False]
+        without = [k for k in self.values if _apart(k[1], target)]
         if len(without) == 1:
             yield from (p for p, _ in self._listed(without, Mode.FALSE))
 
@@ -192,7 +192,7 @@ class _Pool:
         held = [
             k
             for k in self.values
-            if k[1].meets(target) is False and all(k[1].meets(own) is not False for _, own in parts)
+            if _apart(k[1], target) and all(k[1].meets(own) is not False for _, own in parts)
         ]
         parts += [k for k in self._listed(held, Mode.FALSE) if target.within(k[1])]
         return [p for p, _ in _needed(parts, target, _intersection)]
@@ -229,6 +229,11 @@ class _Pool:
 
 def _is_value(predicate: Predicate) -> bool:
     return predicate.operator is Operator.EQUAL and predicate.mode is Mode.TRUE
+
+
+def _apart(value: ValueSet, target: ValueSet) -> bool:
+    """Whether a value is not in the set; that it is shows faster."""
+    return not value.within(target) and value.meets(target) is False
 
 
 def _among(known: _Known, others: Iterable[_Known]) -> bool:

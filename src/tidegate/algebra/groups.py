@@ -16,6 +16,7 @@ against the filters given, never against earlier mergers.
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from typing import Any, Final
 
 from tidegate.algebra.distribution import Distribution
 from tidegate.algebra.express import constants
@@ -29,6 +30,7 @@ from tidegate.algebra.merge import (
 )
 from tidegate.algebra.normal import Box, boxes
 from tidegate.algebra.relate import covers, shared_schema
+from tidegate.algebra.subtract import Budget
 from tidegate.errors import MeasureError
 from tidegate.filters.filter import Filter
 
@@ -68,9 +70,12 @@ def merge_all(
         shared_schema(entries[0].filter, entry.filter)
     new = entries
     while new:
-        entries, new = merging.round(entries)
+        entries, new = merging.round(entries, new)
         entries = _absorbed(entries, new)
     return [merging.result(entry) for entry in sorted(entries, key=lambda entry: entry.place)]
+
+
+_ANY_LENGTH: Final = Budget(10**9)
 
 
 @dataclass(eq=False, slots=True)
@@ -91,12 +96,17 @@ class _Merging:
     advertisements: list[Filter] | None
     concise: bool
 
-    def round(self, entries: list[_Entry]) -> tuple[list[_Entry], list[_Entry]]:
-        """Try each file once. All entries there are now, and those of them that are new."""
+    def round(
+        self, entries: list[_Entry], untried: Iterable[_Entry]
+    ) -> tuple[list[_Entry], list[_Entry]]:
+        """Try each file that has something new. All entries afterwards, and the new ones."""
+        fresh = set(untried)
         gone: set[_Entry] = set()
         new: list[_Entry] = []
         for group in _files(entries, two=self.distribution is not None):
             left = [entry for entry in group if entry not in gone]
+            if fresh.isdisjoint(left):
+                continue
             for cluster, made in self._clusters(left):
                 gone.update(cluster)
                 new.append(made)
@@ -108,24 +118,30 @@ class _Merging:
             return entry.filter
         if entry.exact:
             return assess_perfect(entry.filter, entry.members, self.distribution)
-        return assess(entry.filter, entry.members, self.distribution, self.advertisements)
+        # It could be measured when it was made; what it absorbed since makes it a longer sum.
+        return assess(
+            entry.filter, entry.members, self.distribution, self.advertisements, _ANY_LENGTH
+        )
 
     def _clusters(self, group: list[_Entry]) -> Iterator[tuple[list[_Entry], _Entry]]:
         """The whole group merged, or else runs of it, neighbours first."""
-        made = self._merged(group) if len(group) > 1 else None
-        if made is not None:
-            yield group, made
+        whole = self._merged(group) if len(group) > 1 else None
+        if whole is not None:
+            yield group, whole
             return
-        cluster: list[_Entry] = []
-        for entry in sorted(group, key=_position) if len(group) > 2 else []:
-            longer = self._merged([*cluster, entry]) if cluster else None
+        if len(group) < 3:
+            return
+        first, *others = sorted(group, key=_position)
+        cluster, made = [first], first
+        for entry in others:
+            longer = self._merged([made, entry])
             if longer is not None:
                 cluster, made = [*cluster, entry], longer
                 continue
-            if made is not None:
+            if len(cluster) > 1:
                 yield cluster, made
-            cluster, made = [entry], None
-        if made is not None:
+            cluster, made = [entry], entry
+        if len(cluster) > 1:
             yield cluster, made
 
     def _merged(self, entries: Sequence[_Entry]) -> _Entry | None:
@@ -174,11 +190,11 @@ def _files(entries: Sequence[_Entry], *, two: bool) -> list[list[_Entry]]:
     return [group for group in files.values() if len(group) > 1]
 
 
-def _position(entry: _Entry) -> list[tuple[str, str, str]]:
-    """Somewhere to sort by, so that neighbouring ranges come one after the other."""
+def _position(entry: _Entry) -> list[tuple[str, str, Any]]:
+    """Something to sort by, so that neighbouring ranges come one after the other."""
     assert entry.box is not None
     return [
-        (name, line, f"{bounds[0]:+040d}" if isinstance(bounds[0], int) else str(bounds[0]))
+        (name, line, bounds[0])
         for name, allowed in sorted(entry.box.sets.items(), key=lambda item: item[0])
         for line, bounds in sorted(allowed.spans.items())
     ]

@@ -10,15 +10,15 @@ first uncovered piece ends the search.
 A *fragment* is a piece of the box that may still be uncovered; the first one is the box itself.
 Each fragment looks only at the candidates that met the fragment it was cut from:
 
-- a candidate that contains it: the fragment is covered;
-- the candidates inside it do not add up to its volume: some point is uncovered, and so the box is
-  not subsumed;
-- some candidates span it in every dimension but one (*slabs*, in Overmars and Yap, "New Upper
-  Bounds in Klee's Measure Problem", 1991): their union is a union of intervals, and what is left of
-  the fragment is the gaps between those;
+- a candidate contains it: the fragment is covered;
+- the candidates' volumes inside it add up to less than its own: some point is uncovered, and so the
+  box is not subsumed;
+- a candidate spans it in every dimension but one and reaches one of its ends in that one: such
+  *slabs* (Overmars and Yap, "New Upper Bounds in Klee's Measure Problem", 1991) are intervals, and
+  together they shorten the fragment from both ends, as far as they go without a gap;
 - otherwise the candidate with the fewest faces inside the fragment (the largest of those) is
-  subtracted as in Fig. 4 of the paper, with the largest piece cut off first. Fewest faces means
-  fewest pieces, as taking the shortest clause first does in a satisfiability solver.
+  subtracted as in Fig. 4 of the paper, the largest piece cut off first. Fewest faces means fewest
+  pieces, as taking the shortest clause first does in a satisfiability solver.
 
 Every piece meets fewer candidates than its fragment did, so the search ends; a budget of fragments
 bounds it before that. Coordinates are closed intervals of int64 over its whole range. Volumes are

@@ -33,7 +33,7 @@ from tidegate.algebra.normal import Box, boxes
 from tidegate.algebra.relate import covers, shared_schema, universe_of
 from tidegate.algebra.subtract import DEFAULT_BUDGET, Budget, Universe, inside
 from tidegate.errors import MeasureError
-from tidegate.filters.canonical import Form, canonical_form
+from tidegate.filters.canonical import Constraint, Form, canonical_form
 from tidegate.filters.expression import And, Node, conjunction, predicates
 from tidegate.filters.filter import Filter
 from tidegate.filters.schema import Schema
@@ -78,7 +78,10 @@ def perfect_merger(filters: Iterable[Filter], budget: Budget = DEFAULT_BUDGET) -
     union = _union(members)
     schema = members[0].schema
     whole = None if union is None else _hull(union)
-    if union is None or whole is None or not inside(whole, union, universe_of(schema), budget):
+    if union is None or whole is None:
+        return None
+    # Boxes that differ in one attribute alone leave nothing of their hull uncovered.
+    if len(_differing(union)) > 1 and not inside(whole, union, universe_of(schema), budget):
         return None
     return _written(whole, members)
 
@@ -243,6 +246,13 @@ def _union(filters: Sequence[Filter]) -> list[Box] | None:
     return union
 
 
+def _differing(union: Sequence[Box]) -> list[str]:
+    """The attributes in which the boxes are not all the same."""
+    first = union[0].sets
+    names = dict.fromkeys(name for box in union for name in box.sets)
+    return [name for name in names if any(box.sets.get(name) != first.get(name) for box in union)]
+
+
 def _hull(union: Sequence[Box]) -> Box | None:
     """The smallest box around all boxes, or None if there is none that says just that."""
     sets: dict[str, ValueSet] = {}
@@ -264,16 +274,30 @@ def _written(
     """The box as a filter, said with the members' constants; `changed` is said already."""
     schema = members[0].schema
     given = list({str(p): p for member in members for p in predicates(member.tree)}.values())
+    said = _said(members[0])
     parts: list[Node] = []
     for attribute in dict.fromkeys(p.attribute for p in given):
-        part = (changed or {}).get(attribute)
-        if part is None and attribute in box.sets:
-            part = express(attribute, box.sets[attribute], given, schema)
+        part = said.get(attribute)
+        if attribute in box.sets:
+            goal = Constraint(attribute, box.sets[attribute])
+            if part is None or canonical_form(part, schema) != goal:
+                part = express(attribute, goal.allowed, given, schema)
             if part is None:
                 return None
-        if part is not None:
             parts.append(part)
+        elif changed is not None and attribute in changed:
+            parts.append(changed[attribute])
     return _conjoined(parts, schema)
+
+
+def _said(f: Filter) -> dict[str, Node]:
+    """What a filter's AND says about single attributes, as it is written there."""
+    said: dict[str, list[Node]] = {}
+    for part in f.tree.parts if isinstance(f.tree, And) else (f.tree,):
+        names = {p.attribute for p in predicates(part)}
+        if len(names) == 1:
+            said.setdefault(names.pop(), []).append(part)
+    return {attribute: conjunction(parts) for attribute, parts in said.items()}
 
 
 def _conjoined(parts: list[Node], schema: Schema | None) -> Filter:
@@ -291,8 +315,7 @@ def _widened(members: Sequence[Filter]) -> Filter | None:
     singles = [own[0] for own in found if own is not None and len(own) == 1]
     if len(singles) < len(members) or len({frozenset(box.sets) for box in singles}) > 1:
         return None
-    first = singles[0].sets
-    differing = [name for name in first if any(box.sets[name] != first[name] for box in singles)]
+    differing = _differing(singles)
     if len(differing) != 1:
         return None
     [attribute] = differing
@@ -302,7 +325,7 @@ def _widened(members: Sequence[Filter]) -> Filter | None:
     )
     if around is None:
         return None
-    rest = Box({name: allowed for name, allowed in first.items() if name != attribute})
+    rest = Box({name: allowed for name, allowed in singles[0].sets.items() if name != attribute})
     return _written(rest, members, {attribute: around})
 
 

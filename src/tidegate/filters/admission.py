@@ -12,7 +12,15 @@ from typing import Any, Final
 
 from tidegate.errors import FilterTypeError
 from tidegate.filters.expression import ORDERINGS, TEXT_OPERATORS, Operator, Predicate
-from tidegate.filters.literals import spell, to_bigint, to_boolean, to_date, to_double, to_timestamp
+from tidegate.filters.literals import (
+    spell,
+    to_bigint,
+    to_boolean,
+    to_date,
+    to_double,
+    to_timestamp,
+    to_timestamp_ntz,
+)
 from tidegate.filters.patterns import PatternError, like
 from tidegate.filters.schema import Attribute, Schema, Type
 from tidegate.filters.values import BIGINT_MAX, BIGINT_MIN, Constant, family
@@ -25,6 +33,7 @@ _CASTS: Final[dict[str, Callable[[str], Constant]]] = {
     "boolean": to_boolean,
     "date": to_date,
     "timestamp": to_timestamp,
+    "timestamp_ntz": to_timestamp_ntz,
 }
 
 
@@ -94,7 +103,7 @@ def _suit(predicate: Predicate, constant: Constant, own: Type) -> Constant:
         return None
     if isinstance(constant, str) and own.family != "string":
         try:
-            return _CASTS[own.line.name](constant)
+            return (_CASTS.get(own.name) or _CASTS[own.line.name])(constant)
         except ValueError as error:
             raise FilterTypeError(f"{predicate.attribute} is a {own.name}: {error}") from None
     kind = family(constant)
@@ -121,7 +130,8 @@ def _suit(predicate: Predicate, constant: Constant, own: Type) -> Constant:
 def _instead(predicate: Predicate, constant: Constant, own: Type) -> str:
     if own.family == "string":
         text = constant.isoformat() if isinstance(constant, dt.date) else str(constant)
-        return f"{predicate.attribute} {predicate.operator.value} {spell(text)}"
+        said = f"({spell(text)})" if predicate.operator is Operator.IN else spell(text)
+        return f"{predicate.attribute} {predicate.operator.value} {said}"
     examples: dict[str, Any] = {
         "number": "a number, such as 5",
         "boolean": "TRUE or FALSE",

@@ -2,7 +2,7 @@
 
 A string constant compared with a date or a timestamp is cast once, when the filter is read, the
 way Spark's ANSI cast does it with the session in UTC; typed literals (``DATE '...'``,
-``TIMESTAMP '...'``) go through the same two functions.
+``TIMESTAMP '...'``) go through the same functions.
 
 Invariant: a value is returned only if Spark gives the same value today and on any other day. What
 Spark would answer from its clock ('now', 'today', a time without a date) is refused, and so are
@@ -15,7 +15,7 @@ from datetime import date, datetime, timedelta
 from functools import lru_cache
 from zoneinfo import ZoneInfo
 
-__all__ = ["BLANKS", "to_date", "to_timestamp"]
+__all__ = ["BLANKS", "to_date", "to_timestamp", "to_timestamp_ntz"]
 
 BLANKS = "".join(map(chr, range(0x21))) + "\x7f"
 """What Spark trims from both ends of a string before it casts it: spaces and ASCII controls."""
@@ -63,6 +63,26 @@ def to_timestamp(text: str) -> datetime:
     >>> to_timestamp("2020-07-01T12:00:00 Europe/Paris")
     datetime.datetime(2020, 7, 1, 10, 0)
     """
+    local, ahead = _local(text)
+    try:
+        return local - ahead
+    except OverflowError:
+        raise ValueError(
+            f"{_show(text)} falls outside the years 0001..9999 in UTC: write an instant inside them"
+        ) from None
+
+
+def to_timestamp_ntz(text: str) -> datetime:
+    """The local time of ``CAST(text AS TIMESTAMP_NTZ)``: a zone must be valid, and is ignored.
+
+    >>> to_timestamp_ntz("2020-07-01T12:00:00 Europe/Paris")
+    datetime.datetime(2020, 7, 1, 12, 0)
+    """
+    return _local(text)[0]
+
+
+def _local(text: str) -> tuple[datetime, timedelta]:
+    """The local time that is written, and how far its zone is ahead of UTC."""
     trimmed = text.strip(BLANKS)
     found = _TIMESTAMP.fullmatch(trimmed)
     if found is None:
@@ -85,14 +105,7 @@ def to_timestamp(text: str) -> datetime:
         )
     except ValueError as problem:
         raise ValueError(f"{_show(text)} is not a timestamp: {problem}") from None
-    if not zone:
-        return local
-    try:
-        return local - _offset(zone.strip(BLANKS[:-1]), local)
-    except OverflowError:
-        raise ValueError(
-            f"{_show(text)} falls outside the years 0001..9999 in UTC: write an instant inside them"
-        ) from None
+    return local, _offset(zone.strip(BLANKS[:-1]), local) if zone else timedelta()
 
 
 def _offset(zone: str, local: datetime) -> timedelta:

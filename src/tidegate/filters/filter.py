@@ -20,7 +20,7 @@ from tidegate.filters.expression import (
     map_predicates,
     predicates,
 )
-from tidegate.filters.literals import spell
+from tidegate.filters.literals import decode, spell
 from tidegate.filters.parser import Template, read
 from tidegate.filters.schema import Schema
 from tidegate.filters.values import OTHER, Constant, normal
@@ -105,7 +105,7 @@ class Filter:
         """Whether the filter mentions a field of a struct."""
         return self._template.nested
 
-    def bind(self, **parameters: Any) -> "Filter":
+    def bind(self, /, **parameters: Any) -> "Filter":
         """The filter with these parameters bound; None is NULL. The others stay open.
 
         >>> str(parse("price BETWEEN :low AND :high").bind(low=1, high=2.5))
@@ -181,10 +181,9 @@ def _constant(name: str, value: Any) -> Constant:
             instead="a number, a string, a boolean, a date, a datetime or None",
         )
     try:
-        spell(plain)
+        return decode(spell(plain))  # one form for all that are spelled alike
     except ValueError as error:
         raise FilterTypeError(f"parameter :{name}: {error}") from None
-    return plain
 
 
 def _bind(predicate: Predicate, given: dict[str, Constant], schema: Schema | None) -> Predicate:

@@ -27,6 +27,7 @@ from tidegate.filters.literals import (
     to_date,
     to_double,
     to_timestamp,
+    to_timestamp_ntz,
 )
 from tidegate.filters.values import Constant
 
@@ -181,7 +182,7 @@ _KEYWORDS: Final = {word: TokenType[word] for word in KEYWORDS}
 _TYPED: Final[dict[str, Callable[[Any], Constant]]] = {
     "DATE": to_date,
     "TIMESTAMP": to_timestamp,
-    "TIMESTAMP_NTZ": to_timestamp,
+    "TIMESTAMP_NTZ": to_timestamp_ntz,
     "TIMESTAMP_LTZ": to_timestamp,
 }
 _WORD = re.compile(

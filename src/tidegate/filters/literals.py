@@ -21,7 +21,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Final
 
-from tidegate.filters.datetimes import BLANKS, to_date, to_timestamp
+from tidegate.filters.datetimes import BLANKS, to_date, to_timestamp, to_timestamp_ntz
 from tidegate.filters.values import (
     BIGINT_MAX,
     BIGINT_MIN,
@@ -42,6 +42,7 @@ __all__ = [
     "to_date",
     "to_double",
     "to_timestamp",
+    "to_timestamp_ntz",
 ]
 
 # Nothing here gives back what it has taken (`++`, `*+`, `?+`), so hostile input costs one pass.

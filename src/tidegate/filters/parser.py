@@ -350,8 +350,8 @@ class _Reader:
             return bool(plain.this)
         if isinstance(plain, exp.Literal):
             return self._literal(plain, in_list)
-        if isinstance(plain, exp.Neg) and isinstance(_bare(plain.this), exp.Literal):
-            return self._minus(_bare(plain.this), in_list)
+        if isinstance(plain, exp.Neg) and isinstance(plain.this, exp.Literal):
+            return self._minus(plain.this, in_list)
         if isinstance(plain, exp.Column | exp.Dot):
             other = self._attribute(plain)
             self._refuse(

@@ -8,6 +8,7 @@ two `%` up once, leftmost first: linear for plain text, never exponential.
 `implies` and `disjoint` state only what is certain; False means "not known".
 """
 
+import re
 from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
@@ -239,16 +240,21 @@ def _at(text: str, start: int, stretch: list[Piece]) -> int | None:
 
 def _find(text: str, start: int, stretch: list[Piece]) -> int | None:
     """Where the leftmost occurrence of the stretch at or after `start` ends."""
-    anchor = next((i for i, piece in enumerate(stretch) if isinstance(piece, str)), None)
-    if anchor is None:
+    if all(piece is ONE for piece in stretch):
         past = start + len(stretch)
         return past if past <= len(text) else None
-    literal = stretch[anchor]
-    assert isinstance(literal, str)
-    at = text.find(literal, start + anchor)
-    while at >= 0:
-        end = _at(text, at - anchor, stretch)
-        if end is not None:
-            return end
-        at = text.find(literal, at + 1)
-    return None
+    if len(stretch) == 1:
+        [literal] = stretch
+        assert isinstance(literal, str)
+        at = text.find(literal, start)
+        return None if at < 0 else at + len(literal)
+    found = _expression(tuple(stretch)).search(text, start)
+    return None if found is None else found.end()
+
+
+@lru_cache(maxsize=4096)
+def _expression(stretch: tuple[Piece, ...]) -> re.Pattern[str]:
+    """A stretch as a regular expression; it repeats nothing, so it has nothing to go back to."""
+    return re.compile(
+        "".join(re.escape(piece) if isinstance(piece, str) else "." for piece in stretch), re.DOTALL
+    )

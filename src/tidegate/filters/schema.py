@@ -10,6 +10,7 @@ such an attribute is told.
 
 import datetime as dt
 import difflib
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -115,6 +116,7 @@ _REFUSALS: Final = {
     "interval": "intervals are not comparable in the language",
     "time": "the language has no type for a time of day; use string or bigint",
     "null": "a column that is always NULL has no type",
+    "void": "a column that is always NULL has no type",
 }
 
 
@@ -189,7 +191,11 @@ class Schema:
     ) -> None:
         self.checked = checked
         self.templates: dict[str, Any] = {}  # the shapes read under this schema, kept by the parser
-        self._attributes = dict(_read(source))
+        self._attributes: dict[str, Attribute] = {}
+        for name, attribute in _read(source):
+            if name in self._attributes:
+                raise SchemaError(f"the attribute {name} appears twice")
+            self._attributes[name] = attribute
         for name in self._attributes:
             self._inherit_null(name)
         self._hash = hash((checked, frozenset(self._attributes.items())))
@@ -232,9 +238,17 @@ class Schema:
     def __hash__(self) -> int:
         return self._hash
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # not the templates, which cannot be pickled, nor the hash, which differs between processes
+        return (_schema, (self._attributes, self.checked))
+
     def __repr__(self) -> str:
         inside = ", ".join(f"{name}: {a.type.name}" for name, a in self._attributes.items())
         return f"Schema({{{inside}}}{', checked=True' if self.checked else ''})"
+
+
+def _schema(attributes: dict[str, Attribute], checked: bool) -> Schema:
+    return Schema(attributes, checked=checked)
 
 
 def read_type(name: str) -> Type:
@@ -286,6 +300,8 @@ def _domain(
     if own.line is None:
         raise SchemaError(f"an attribute of type {own.name} has no domain")
     line = own.line
+    if values is not None and not (low is None and high is None):
+        raise SchemaError("a domain is given by low and high, or by values, not by both")
     if values is not None:
         points: b.Bounds = ()
         for value in values:
@@ -307,19 +323,20 @@ def _member(own: Type, value: Constant) -> Constant:
     return plain
 
 
+_NAMES: Final = re.compile(r"(?:`(?:[^`]|``)+`|[^.`]+)(?:\.(?:`(?:[^`]|``)+`|[^.`]+))*+")
+
+
 def _read(source: Any) -> Iterator[tuple[str, Attribute]]:
     if isinstance(source, str):
         yield from _read_ddl(source)
     elif isinstance(source, Mapping):
         for name, entry in source.items():
-            try:
-                path = attribute_path(name)
-            except (TypeError, AttributeError):
-                raise SchemaError(f"{name!r} is not the name of an attribute") from None
-            yield from _expand(path, entry)
+            if not isinstance(name, str) or not _NAMES.fullmatch(name):
+                raise SchemaError(f"{name!r} is not the name of an attribute")
+            yield from _expand(attribute_path(name), entry)
     elif hasattr(source, "fields") and hasattr(source, "jsonValue"):
         yield from _read_spark((), source)
-    elif type(source).__module__.split(".")[0] == "pyarrow":
+    elif type(source).__module__ == "pyarrow.lib" and type(source).__name__ == "Schema":
         yield from _read_arrow((), source)
     else:
         raise SchemaError(
@@ -337,12 +354,12 @@ def _expand(path: tuple[str, ...], entry: Any) -> Iterator[tuple[str, Attribute]
     elif isinstance(entry, Mapping):
         yield attribute_name(path), Attribute("struct")
         for name, inner in entry.items():
+            if not isinstance(name, str) or not name:
+                raise SchemaError(f"{name!r} is not the name of a field")
             yield from _expand((*path, name), inner)
     elif isinstance(entry, str) and entry.strip().lower().startswith("struct<"):
-        inside = entry.strip()[len("struct<") : -1]
-        yield attribute_name(path), Attribute("struct")
-        for name, attribute in _read_ddl(inside):
-            yield attribute_name((*path, *attribute_path(name))), attribute
+        for name, attribute in _read_ddl(f"this {entry}"):
+            yield attribute_name((*path, *attribute_path(name)[1:])), attribute
     elif isinstance(entry, str):
         yield attribute_name(path), Attribute(entry)
     else:
@@ -351,27 +368,33 @@ def _expand(path: tuple[str, ...], entry: Any) -> Iterator[tuple[str, Attribute]
 
 def _read_ddl(ddl: str) -> Iterator[tuple[str, Attribute]]:
     import sqlglot
-    from sqlglot import exp
 
     if not ddl.strip():
         return
     try:
         table = sqlglot.parse_one(f"CREATE TABLE t ({ddl})", dialect="spark")
         columns = list(table.this.expressions)
-    except (sqlglot.errors.SqlglotError, AttributeError, RecursionError) as error:
-        raise SchemaError(f"cannot read the DDL {ddl[:200]!r}: {error}") from None
+    except (sqlglot.errors.SqlglotError, AttributeError, RecursionError):
+        raise SchemaError(
+            f"cannot read the DDL {ddl[:200]!r}; write it as 'symbol STRING, price DOUBLE NOT NULL'"
+        ) from None
+    if not columns:
+        raise SchemaError(f"there is no column in the DDL {ddl[:200]!r}; back-quote its names")
     for column in columns:
-        if not isinstance(column, exp.ColumnDef) or column.args.get("kind") is None:
-            raise SchemaError(f"cannot read the DDL: {column.sql('spark')!r} is not a column")
         yield from _read_column((), column)
 
 
 def _read_column(path: tuple[str, ...], column: Any) -> Iterator[tuple[str, Attribute]]:
     from sqlglot import exp
 
+    if not isinstance(column, exp.ColumnDef) or not (column.name and column.args.get("kind")):
+        raise SchemaError(f"cannot read the DDL: {column.sql('spark')!r} is not a column")
     here = (*path, column.name)
     constraints = [constraint.kind for constraint in column.args.get("constraints") or ()]
-    nullable = not any(isinstance(kind, exp.NotNullColumnConstraint) for kind in constraints)
+    nullable = not any(
+        isinstance(kind, exp.NotNullColumnConstraint) and not kind.args.get("allow_null")
+        for kind in constraints
+    )
     collation = [k for k in constraints if isinstance(k, exp.CollateColumnConstraint)]
     kind = column.args["kind"]
     if kind.this == exp.DataType.Type.STRUCT:
@@ -379,7 +402,8 @@ def _read_column(path: tuple[str, ...], column: Any) -> Iterator[tuple[str, Attr
         for inner in kind.expressions:
             yield from _read_column(here, inner)
         return
-    name = kind.sql("spark")
+    is_time = kind.this == exp.DataType.Type.TIME  # which sqlglot would write as a timestamp
+    name = "time" if is_time else kind.sql("spark")
     if collation:
         name += f" collate {collation[0].this.sql('spark')}"
     yield attribute_name(here), Attribute(name, nullable=nullable)
@@ -438,6 +462,7 @@ def _arrow_type(arrow: Any) -> Type:
     for test, head in (
         (lambda t: is_.is_binary(t) or is_.is_large_binary(t), "binary"),
         (is_.is_nested, "array"),
+        (is_.is_map, "map"),
         (is_.is_time, "time"),
         (is_.is_null, "null"),
     ):

@@ -121,14 +121,19 @@ def _unusual(value: Any) -> Value:
         return dt.date(value.year, value.month, value.day)
     numpy = sys.modules.get("numpy")
     if numpy is not None and isinstance(value, numpy.generic):
+        if isinstance(value, numpy.timedelta64):
+            return None if numpy.isnat(value) else OTHER
         if isinstance(value, numpy.datetime64):
             if numpy.isnat(value):
                 return None
             in_days = numpy.datetime_data(value.dtype)[0] == "D"
-            return normal(value.item() if in_days else value.astype("datetime64[us]").item())
+            moment = value.item() if in_days else value.astype("datetime64[us]").item()
+            return normal(moment) if isinstance(moment, dt.date) else OTHER  # beyond the year 9999
         item = value.item()
         return normal(item) if type(item) is not type(value) else OTHER
-    for plain in (bool, int, float, Decimal, str):
+    if isinstance(value, str):
+        return str.__str__(value)  # str() of an Enum's member would be its name
+    for plain in (int, float, Decimal):
         if isinstance(value, plain):
             return normal(plain(value))
     return OTHER

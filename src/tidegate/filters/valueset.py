@@ -14,7 +14,7 @@ Equal sets without texts compare and hash equal, whatever they were made from.
 import datetime as dt
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from tidegate.filters import bounds as b
 from tidegate.filters.lines import ALL_LINES, OTHER_LINE, TOP, Line, key_of
@@ -85,6 +85,10 @@ class ValueSet:
         if self._hash is None:
             self._hash = hash((self.absent, frozenset(self.spans.items()), self.texts))
         return self._hash
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # without the hash: another process has another one
+        return (ValueSet, (self.absent, self.spans, self.texts))
 
     def __repr__(self) -> str:
         return f"ValueSet({self.absent}, {self.spans}, {set(self.texts) or '{}'})"
