@@ -287,13 +287,13 @@ def _draw(rng: Random, column: Column, typed: bool, operator: str) -> Leaf:
         escape = rng.choice((None, None, "!", "a", "\\\\"))
         return Leaf(operator, column, (_pattern(rng, escape),), escape=escape)
     if operator in FUNCTIONS:
-        return Leaf(operator, column, (_maybe_null(rng, _text(rng, _part_of_a_text(rng))),))
+        return Leaf(operator, column, (_perhaps_null(rng, _text(rng, _part_of_a_text(rng))),))
     if operator.endswith("BETWEEN"):
-        low, high = (_maybe_null(rng, constant(rng, column, typed)) for _ in range(2))
+        low, high = (_perhaps_null(rng, constant(rng, column, typed)) for _ in range(2))
         return Leaf(operator, column, (low, high))
     if operator.endswith("IN"):
         return Leaf(operator, column, _list(rng, column, typed))
-    literal = _maybe_null(rng, constant(rng, column, typed))
+    literal = _perhaps_null(rng, constant(rng, column, typed))
     return Leaf(operator, column, (literal,), flipped=rng.random() < 0.3)
 
 
@@ -305,11 +305,15 @@ def _list(rng: Random, column: Column, typed: bool) -> tuple[Literal, ...]:
         literal = constant(rng, column, typed)
         if column.type == "string" or (literal.type == "string") == strings:
             found.append(literal)
-    return tuple(_maybe_null(rng, literal) for literal in found)
+    return tuple(_perhaps_null(rng, literal) for literal in found)
 
 
-def _maybe_null(rng: Random, literal: Literal) -> Literal:
-    return Literal("NULL", "void", None) if rng.random() < 0.04 else literal
+def _perhaps_null(rng: Random, literal: Literal) -> Literal:
+    """Most of the time the literal, sometimes NULL instead, sometimes within parentheses."""
+    chance = rng.random()
+    if chance < 0.04:
+        return Literal("NULL", "void", None)
+    return literal if chance < 0.96 else Literal(f"({literal.text})", literal.type, literal.value)
 
 
 def _in_the_language(drawn: Leaf) -> bool:
@@ -529,4 +533,4 @@ def _pattern(rng: Random, escape: str | None) -> Literal:
             pattern += character
     if rng.random() < 0.5:
         pattern = rng.choice((f"%{pattern}", f"{pattern}%", f"%{pattern}%", f"_{pattern}"))
-    return _maybe_null(rng, _text(rng, pattern))
+    return _perhaps_null(rng, _text(rng, pattern))

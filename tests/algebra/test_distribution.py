@@ -250,6 +250,11 @@ def test_a_sample_is_counted() -> None:
     assert probability(parse("volume IS NULL"), h) is None
 
 
+def test_a_field_and_its_struct_are_not_independent() -> None:
+    h = Histogram.from_events(EVENTS)
+    assert probability(parse("trade IS NULL AND trade.symbol IS NULL"), h) is None
+
+
 def test_a_sample_under_a_schema_is_counted_as_the_schema_reads_it() -> None:
     schema = Schema({"price": "float", "volume": "bigint"})
     h = Histogram.from_events(EVENTS, schema)

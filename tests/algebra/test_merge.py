@@ -20,6 +20,7 @@ from tidegate import Attribute, Filter, MeasureError, Schema, SchemaError, parse
 from tidegate.algebra.distribution import Uniform
 from tidegate.algebra.express import constants
 from tidegate.algebra.groups import merge_all
+from tidegate.algebra.histogram import Histogram
 from tidegate.algebra.merge import (
     Merger,
     best_merger,
@@ -27,6 +28,7 @@ from tidegate.algebra.merge import (
     imperfect_mergers,
     perfect_merger,
 )
+from tidegate.filters.values import OTHER
 
 PRICES = Schema(
     {
@@ -192,6 +194,20 @@ def test_without_a_distribution_imperfect_merging_is_refused() -> None:
     assert merge_all(unmeasured, Uniform(loose), 1.0, concise=True) == unmeasured
 
 
+def test_a_field_beside_its_struct_is_merged_only_perfectly() -> None:
+    members = [parse("t IS NOT NULL AND t.p > 5"), parse("t IS NOT NULL AND t.p = 3")]
+    weights = Histogram({"t": [(None, 1), (OTHER, 1)], "t.p": [(value, 1) for value in range(9)]})
+    with pytest.raises(MeasureError, match="not independent"):
+        imperfect_mergers(members, weights)
+    perfect = best_merger(members, weights, 1.0)
+    assert perfect is not None
+    assert (str(perfect.filter), perfect.degree, perfect.probability) == (
+        "t IS NOT NULL AND (t.p > 5 OR t.p = 3)",
+        0.0,
+        None,
+    )
+
+
 def test_filters_of_different_schemas_are_not_merged() -> None:
     with pytest.raises(SchemaError):
         perfect_merger([parse("price > 1"), parse("price > 1", PRICES)])
@@ -328,6 +344,23 @@ def test_imperfect_mergers_do_not_creep() -> None:
         assert sum(len(m.members) for m in mergers) + len(found) - len(mergers) == len(members)
         sizes.append(len(found))
     assert sizes == [9, 5, 3, 1]
+
+
+def test_a_perfect_merger_of_imperfect_ones_is_imperfect() -> None:
+    members = prices(
+        *(
+            f"price BETWEEN {low} AND {low + 4} AND volume {side} 5"
+            for side in ("<=", ">")
+            for low in (110, 120)
+        )
+    )
+    halves = merge_all(members, UNIFORM, 0.03, concise=True)
+    assert [round(half.imt, 9) for half in halves if isinstance(half, Merger)] == [0.025, 0.025]
+    [whole] = merge_all(members, UNIFORM, 0.06, concise=True)
+    assert isinstance(whole, Merger)
+    assert str(whole.filter) == "price >= 110 AND price <= 124"  # volume is never absent here
+    assert (whole.degree, whole.imt) == pytest.approx((1 / 3, 0.05))
+    assert set(whole.members) == set(members)
 
 
 @pytest.mark.parametrize("name", WORLDS)

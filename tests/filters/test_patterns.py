@@ -98,6 +98,10 @@ def test_patterns_that_differ_only_in_the_order_of_wild_cards_are_equal(
     assert hash(like(one)) == hash(like(other))
 
 
+def test_everything_starts_and_ends_with_nothing_and_contains_it() -> None:
+    assert starting("") == ending("") == containing("") == like("%")
+
+
 small_patterns = st.one_of(
     st.text("ab%_", max_size=5).map(like),
     st.text("ab", max_size=3).map(starting),

@@ -10,7 +10,7 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from io import StringIO
 from pathlib import Path
@@ -25,7 +25,7 @@ from rich.table import Table
 
 import tidegate as tg
 from tests import generate, oracle
-from tests.oracle import Column, Condition, Leaf
+from tests.oracle import Column, Condition, Leaf, Literal
 from tidegate.filters.canonical import Constraint, Every, Form, Some
 from tidegate.filters.evaluate import value_of
 from tidegate.filters.lines import ALL_LINES
@@ -177,6 +177,19 @@ def test_constants_of_their_own_family_need_no_schema(asked: Asked) -> None:
         return [parsed.matches(event) for event in asked.generated.events]
 
     assert disagreements(asked.generated.own, asked, ours) == []
+
+
+def test_a_bound_parameter_says_what_the_literal_says(asked: Asked) -> None:
+    """So it does after printing: NaN, infinities and NULL are constants like any other."""
+    for leaf in asked.generated.typed:
+        if not isinstance(leaf, Leaf) or not leaf.literals:
+            continue
+        names = {f"p{i}": literal.value for i, literal in enumerate(leaf.literals)}
+        open_ = replace(leaf, literals=tuple(Literal(f":{name}", "", None) for name in names))
+        bound = tg.parse(str(open_), asked.schema).bind(**names)
+        answers = [bound.matches(event) for event in asked.generated.events]
+        assert answers == asked.answers[str(leaf)], (str(leaf), str(bound))
+        assert tg.parse(str(bound), asked.schema) == bound
 
 
 def test_the_printed_form_says_the_same_to_spark(asked: Asked) -> None:

@@ -16,7 +16,7 @@ from math import isfinite, prod
 from typing import Any, Final, Protocol
 
 from tidegate.algebra.normal import Box, boxes
-from tidegate.algebra.relate import universe_of
+from tidegate.algebra.relate import entangled, universe_of
 from tidegate.algebra.subtract import DEFAULT_BUDGET, Budget, Universe, subtract
 from tidegate.errors import MeasureError, SchemaError
 from tidegate.filters import bounds as b
@@ -156,6 +156,8 @@ def probability(
 ) -> float | None:
     """How likely an event is to match the filter; None if that is not known.
 
+    A field and the struct it lies in are not independent, so a filter with both has no answer.
+
     >>> from tidegate.filters.filter import parse
     >>> from tidegate.filters.schema import Attribute
     >>> schema = Schema({"a": Attribute("bigint", low=1, high=10), "b": "boolean"})
@@ -163,6 +165,8 @@ def probability(
     0.75
     """
     check_schema(f, distribution)
+    if entangled(f, f):
+        return None
     union = boxes(f)
     return (
         None if union is None else measure_boxes(union, distribution, universe_of(f.schema), budget)

@@ -30,7 +30,7 @@ from tidegate.algebra.distribution import (
 )
 from tidegate.algebra.express import constants, enclosing, express, union_of
 from tidegate.algebra.normal import Box, boxes
-from tidegate.algebra.relate import covers, shared_schema, universe_of
+from tidegate.algebra.relate import covers, entangled, shared_schema, universe_of
 from tidegate.algebra.subtract import DEFAULT_BUDGET, Budget, Universe, inside
 from tidegate.errors import MeasureError
 from tidegate.filters.canonical import Constraint, Form, canonical_form
@@ -194,6 +194,9 @@ def assess(
     require(distribution)
     assert distribution is not None
     check_schema(merger, distribution)
+    kinds = {f.attributes: f for f in (merger, *members, *(announced or ()))}.values()
+    if any(entangled(f, g) for f in kinds for g in kinds):
+        raise MeasureError("a field and the struct it lies in are not independent")
     wanted: Sequence[Box] = own
     if advertised is not None:
         added, wanted = _both(added, advertised), _both(own, advertised)

@@ -554,6 +554,8 @@ def _no_function(name: str) -> tuple[str, str]:
 
 def _why(node: exp.Expr) -> tuple[str, str | None]:
     """Why something sqlglot understood is not in the language, and what to write instead."""
+    if isinstance(node, exp.Any | exp.All):
+        return _FOREIGN["ANY"]
     if isinstance(node, exp.Subquery | exp.Query | exp.Exists | exp.SubqueryPredicate):
         return _NO_SUBQUERY
     if isinstance(node, exp.Cast):

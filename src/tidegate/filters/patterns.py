@@ -188,6 +188,8 @@ def _normal(pieces: list[Piece]) -> Pattern:
     literal: list[str] = []
     open_run = False
     for piece in pieces:
+        if piece == "":
+            continue
         if isinstance(piece, str):
             if open_run:
                 done.append(RUN)
