@@ -11,6 +11,7 @@ import ctypes
 import datetime as dt
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from decimal import Decimal
 from random import Random
 from typing import Any, Final
@@ -244,12 +245,12 @@ def each_operator(rng: Random, typed: bool) -> Iterator[Leaf]:
 
 
 def _with_nan(plain: Leaf) -> Leaf:
-    """The leaf with NaN for its first constant."""
+    """The leaf with NaN for its upper end or its first constant."""
     nan = Literal("CAST('NaN' AS DOUBLE)", "double", math.nan)
-    rest = tuple(literal for literal in plain.literals[1:] if literal.type != "string")
     if plain.operator.endswith("BETWEEN"):
-        rest = plain.literals[1:]
-    return Leaf(plain.operator, plain.column, (nan, *rest), plain.flipped)
+        return replace(plain, literals=(plain.literals[0], nan))
+    rest = tuple(literal for literal in plain.literals[1:] if literal.type != "string")
+    return replace(plain, literals=(nan, *rest))
 
 
 def _tree(rng: Random, columns: list[Column], typed: bool, depth: int) -> Condition:

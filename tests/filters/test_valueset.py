@@ -3,6 +3,7 @@
 import datetime as dt
 import math
 import pickle
+from collections.abc import Callable
 from decimal import Decimal
 from itertools import product
 from typing import Any
@@ -67,17 +68,20 @@ text_predicates = st.builds(
 )
 
 
-def combined(predicates: st.SearchStrategy[Predicate]) -> st.SearchStrategy[ValueSet]:
+OPERATIONS: list[Callable[[ValueSet, ValueSet], ValueSet]] = [
+    lambda one, other: one & other,
+    lambda one, other: one.union(other) or one,
+    lambda one, other: next(iter(one.minus(other)), NOTHING),
+]
+
+
+@st.composite
+def combined(draw: st.DrawFn, predicates: st.SearchStrategy[Predicate]) -> ValueSet:
     """Sets made from predicates by all operations that give sets."""
-    return st.recursive(
-        predicates.map(lambda predicate: allowed(predicate, None)),
-        lambda sets: st.one_of(
-            st.builds(lambda one, other: one & other, sets, sets),
-            st.builds(lambda one, other: one.union(other) or one, sets, sets),
-            st.builds(lambda one, other: next(iter(one.minus(other)), NOTHING), sets, sets),
-        ),
-        max_leaves=4,
-    )
+    held = allowed(draw(predicates), None)
+    for operation in draw(st.lists(st.sampled_from(OPERATIONS), max_size=3)):
+        held = operation(held, allowed(draw(predicates), None))
+    return held
 
 
 plain_sets = combined(plain_predicates)

@@ -91,8 +91,10 @@ def _check_text(
         try:
             like(constants[0], str(constants[1]))
         except PatternError as error:
+            sign = spell(constants[1])[1:-1]
             raise FilterTypeError(
-                str(error), instead=r"\\% for a percent sign, \\\\ for a backslash"
+                str(error),
+                instead=f"{sign}% for a percent sign, {sign}{sign} for the escape itself",
             ) from None
 
 

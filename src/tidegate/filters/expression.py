@@ -187,10 +187,6 @@ KEYWORDS: Final = frozenset(
         "FALSE",
         "BETWEEN",
         "LIKE",
-        "ESCAPE",
-        "DISTINCT",
-        "FROM",
-        "UNKNOWN",
     }
 )
 """Words that are never the name of an attribute, unless in back-quotes."""

@@ -178,7 +178,8 @@ _SYMBOLS: Final = {
     "+": TokenType.PLUS,
     "-": TokenType.DASH,
 }
-_KEYWORDS: Final = {word: TokenType[word] for word in KEYWORDS}
+_IN_CONTEXT: Final = ("ESCAPE", "DISTINCT", "FROM", "UNKNOWN")  # elsewhere they are names
+_KEYWORDS: Final = {word: TokenType[word] for word in (*KEYWORDS, *_IN_CONTEXT)}
 _TYPED: Final[dict[str, Callable[[Any], Constant]]] = {
     "DATE": to_date,
     "TIMESTAMP": to_timestamp,
@@ -328,7 +329,7 @@ def _take_word(result: Scan, words: list[Word], i: int) -> int:
     if i > 0 and words[i - 1].kind == "symbol" and words[i - 1].text == ".":
         result.tokens.append(_token(TokenType.IDENTIFIER, word))
         return 1
-    if upper in _KEYWORDS:
+    if _is_keyword(words, i, upper):
         result.tokens.append(_token(_KEYWORDS[upper], word, upper))
         return 1
     if follower is not None:
@@ -345,6 +346,21 @@ def _take_word(result: Scan, words: list[Word], i: int) -> int:
     result.foreign.append(upper)
     result.tokens.append(_token(TokenType.IDENTIFIER, word))
     return 1
+
+
+def _is_keyword(words: list[Word], i: int, upper: str) -> bool:
+    """Whether the word is a keyword where it stands."""
+    if upper not in _IN_CONTEXT:
+        return upper in _KEYWORDS
+    before = [
+        word.text.upper() if word.kind in ("word", "symbol") else "" for word in words[:i][-2:]
+    ]
+    last = before[-1] if before else None
+    if upper == "ESCAPE":  # behind an operand
+        return last in ("", ")", "NULL", "TRUE", "FALSE") and words[i - 1].kind != "name"
+    if upper == "FROM":
+        return last == "DISTINCT"
+    return last == "IS" or before == ["IS", "NOT"]
 
 
 def _convert(result: Scan, literal: Word, cast: Callable[[Any], Constant]) -> None:

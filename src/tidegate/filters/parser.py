@@ -23,6 +23,7 @@ from sqlglot.tokenizer_core import TokenType
 from tidegate.errors import FilterError, FilterSyntaxError, FilterTypeError
 from tidegate.filters.admission import admit, always_fits
 from tidegate.filters.expression import (
+    KEYWORDS,
     TEXT_OPERATORS,
     Mode,
     Node,
@@ -133,6 +134,8 @@ class _Reader:
         except sqlglot.errors.ParseError as error:
             detail: dict[str, Any] = error.errors[0] if error.errors else {}
             reason = next(filter(None, map(_FOREIGN.get, self.source.foreign)), None)
+            if reason is None:
+                self._check_order()
             self._refuse_at(int(detail.get("col") or 1) - 1, *(reason or _NO_CONDITION))
         except RecursionError:
             self._refuse_at(0, "the text nests too deep", "the same condition with less nesting")
@@ -148,7 +151,10 @@ class _Reader:
             said = self.text[token.start : token.end + 1][:40]
             if token.token_type is TokenType.VAR:
                 self._refuse_at(token.start, *_no_function(said))
-            self._refuse_at(token.start, f"{said} may not stand here", _NO_CONDITION[1])
+            instead = _NO_CONDITION[1]
+            if token.token_type is not TokenType.NOT and said.upper() in KEYWORDS:
+                instead = f"`{said}` in back-quotes, if it is the name of an attribute"
+            self._refuse_at(token.start, f"{said} may not stand here", instead)
 
     # -- refusals
 
@@ -299,7 +305,7 @@ class _Reader:
     def _no_condition(self, node: exp.Expr) -> NoReturn:
         if isinstance(node, exp.Alias):
             self._refuse(node, "something is missing between two conditions", "AND or OR")
-        if isinstance(node, exp.Placeholder | exp.Literal | exp.Neg):
+        if self._is_constant(node):
             self._refuse(node, "a constant is not a condition", "attribute = constant")
         if isinstance(node, exp.Tuple):
             self._refuse(node, "an empty or listed pair of parentheses is not a condition")

@@ -120,6 +120,9 @@ _REFUSALS: Final = {
 }
 
 
+_NO_TYPE: Final = "the language has no type for it"
+
+
 @dataclass(frozen=True, slots=True)
 class Attribute:
     """Type, nullability and domain of one attribute (`low` to `high`, or a set of `values`).
@@ -416,10 +419,15 @@ def _read_spark(path: tuple[str, ...], struct: Any) -> Iterator[tuple[str, Attri
             yield attribute_name(here), Attribute("struct", nullable=entry.nullable)
             yield from _read_spark(here, entry.dataType)
         else:
-            yield (
-                attribute_name(here),
-                Attribute(entry.dataType.simpleString(), nullable=entry.nullable),
-            )
+            own = _spark_type(entry.dataType.simpleString())
+            yield attribute_name(here), Attribute(own, nullable=entry.nullable)
+
+
+def _spark_type(name: str) -> Type:
+    try:
+        return read_type(name)
+    except SchemaError:  # a geometry, or a type of the user's own
+        return Type(name, "refused", refusal=_NO_TYPE)
 
 
 def _read_arrow(path: tuple[str, ...], fields: Any) -> Iterator[tuple[str, Attribute]]:
@@ -456,7 +464,7 @@ def _arrow_type(arrow: Any) -> Type:
             return _TYPES[name]
     if is_.is_decimal(arrow) and arrow.precision <= 38 and 0 <= arrow.scale <= arrow.precision:
         return _decimal_type(str(arrow), f"{arrow.precision},{arrow.scale}")
-    reason = "the language has no type for it"
+    reason = _NO_TYPE
     if is_.is_uint64(arrow):
         reason = "unsigned 64-bit integers do not fit bigint"
     for test, head in (
