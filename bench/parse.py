@@ -13,7 +13,7 @@ import sqlglot
 
 import tidegate as tg
 from bench.figure import Figure, timed
-from tidegate.filters import parser
+from tidegate.filters.shapes import forget_templates
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,14 +33,14 @@ def few_shapes() -> Figure:
     """A million alert rules written from at most a thousand templates."""
     rng = random.Random(1)
     texts = [alert(rng, i % SHAPES) for i in range(TEXTS)]
-    parser.forget_templates()
+    forget_templates()
     with timed() as ours:
         filters = [tg.parse(text) for text in texts]
     with timed() as theirs:
         for text in texts[:SAMPLE]:
             sqlglot.parse_one(text, dialect="spark")
     for i in rng.sample(range(TEXTS), SAMPLE):
-        parser.forget_templates()
+        forget_templates()
         assert tg.parse(texts[i]).tree == filters[i].tree, texts[i]
     rate, base = TEXTS / ours.seconds, SAMPLE / theirs.seconds
     return Figure(
@@ -59,7 +59,7 @@ def distinct_shapes() -> Figure:
     """Texts that share nothing: every one is parsed in full."""
     rng = random.Random(2)
     texts = [f"{alert(rng, i % SHAPES)} AND extra{i} > {i}" for i in range(SAMPLE)]
-    parser.forget_templates()
+    forget_templates()
     with timed() as ours:
         filters = [tg.parse(text) for text in texts]
     with timed() as theirs:

@@ -9,6 +9,7 @@ from typer.testing import CliRunner, Result
 import bench.parse
 import bench.relate
 import tidegate as tg
+from bench.baselines import NegativeSpace
 from tidegate.cli import app
 
 
@@ -162,7 +163,7 @@ def test_a_wrong_answer_stops_a_benchmark(monkeypatch: pytest.MonkeyPatch) -> No
 @pytest.mark.usefixtures("small")
 def test_a_missed_aim_is_named_and_ends_the_check(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bench.relate, "BUDGET", 0)
-    monkeypatch.setattr(bench.relate.NegativeSpace, "add", lambda self, low, high: False)
+    monkeypatch.setattr(NegativeSpace, "add", lambda self, low, high: False)
     monkeypatch.setattr(tg, "subsumed", lambda g, union: bool(union.subsumes(g)) and False)
     said = run("bench", "relate", "--json", "--check")
     assert said.exit_code == 1

@@ -14,8 +14,9 @@ from tidegate.errors import (
     SchemaError,
     TidegateError,
 )
+from tidegate.filters.attribute import Attribute
 from tidegate.filters.filter import Filter, parse
-from tidegate.filters.schema import Attribute, Schema
+from tidegate.filters.schema import Schema
 
 __version__ = "0.1.0"
 

@@ -33,7 +33,7 @@ from tidegate.filters.lines import (
     single,
     value_at,
 )
-from tidegate.filters.schema import read_type
+from tidegate.filters.types import read_type
 from tidegate.filters.values import MAX_PRECISION, OTHER, Constant, decimal_type, normal
 
 DECIMAL_TYPES = ["decimal(1,0)", "decimal(1,1)", "decimal(5,2)", "decimal(38,38)", "decimal(20,18)"]

@@ -14,7 +14,7 @@ from pyspark.sql import types as spark
 from tests.generate import POOLS
 from tidegate import Attribute, FilterTypeError, Schema, SchemaError, covers, parse
 from tidegate.filters.compare import compare
-from tidegate.filters.schema import read_type
+from tidegate.filters.types import read_type
 from tidegate.filters.values import OTHER
 
 TYPES: list[tuple[str, Any, Any, str]] = [  # in DDL, Arrow and Spark; the name it has here
@@ -125,7 +125,7 @@ def test_other_columns_of_a_spark_schema_do_not_keep_it_from_being_read(kind: An
         *((pa.float16(), "float"), (pa.large_string(), "string"), (pa.string_view(), "string")),
         *(
             (pa.date64(), "date"),
-            (pa.timestamp("ns"), "timestamp"),
+            (pa.timestamp("ns"), "timestamp_ntz"),
             (pa.decimal256(20, 3), "decimal(20,3)"),
         ),
         (pa.dictionary(pa.int32(), pa.string()), "string"),

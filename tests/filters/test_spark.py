@@ -282,7 +282,7 @@ def test_an_integer_is_not_ordered_against_a_decimal_beyond_bigint(
 
 
 def test_without_a_schema_null_does_not_pass_a_decimal_beyond_bigint(asked: Asked) -> None:
-    """The one answer that differs from Spark's, on purpose: docs/language.md says so."""
+    """The one answer that differs from Spark's, on purpose: only what is present is compared."""
     text = "id < 99999999999999999999"
     spark = ask(asked.table, [text])[text]
     ours = [tg.parse(text).matches(event) for event in asked.generated.events]

@@ -46,7 +46,7 @@ class Uniform:
     answer for an attribute without a domain, for an infinite one, and for strings between two ends.
     `absent` is the mass of NULL: one number for all attributes that can be NULL, or one for each.
 
-    >>> from tidegate.filters.schema import Attribute
+    >>> from tidegate import Attribute
     >>> schema = Schema({"price": Attribute("double", low=0, high=200), "note": "string"})
     >>> from tidegate.filters.filter import parse
     >>> probability(parse("price < 50", schema), Uniform(schema))
@@ -159,7 +159,7 @@ def probability(
     A field and the struct it lies in are not independent, so a filter with both has no answer.
 
     >>> from tidegate.filters.filter import parse
-    >>> from tidegate.filters.schema import Attribute
+    >>> from tidegate import Attribute
     >>> schema = Schema({"a": Attribute("bigint", low=1, high=10), "b": "boolean"})
     >>> probability(parse("a <= 5 OR b", schema), Uniform(schema))
     0.75

@@ -96,7 +96,7 @@ def imperfect_mergers(
     `MeasureError` without a distribution, and if there are such but it can measure none of them.
 
     >>> from tidegate.filters.filter import parse
-    >>> from tidegate.filters.schema import Attribute, Schema
+    >>> from tidegate import Attribute, Schema
     >>> from tidegate.algebra.distribution import Uniform
     >>> schema = Schema({"price": Attribute("bigint", low=101, high=200)})
     >>> members = [parse(f"price {rest}", schema) for rest in ("> 150", "= 145", "= 147", "= 148")]

@@ -22,7 +22,7 @@ from tidegate.algebra.selectivity import (
 )
 from tidegate.errors import FilterError
 from tidegate.filters.admission import admit
-from tidegate.filters.expression import Parameter, Predicate, map_predicates, predicates
+from tidegate.filters.expression import Predicate, map_predicates, predicates
 from tidegate.filters.filter import Filter
 from tidegate.filters.meaning import allowed
 from tidegate.filters.schema import Schema
@@ -104,18 +104,14 @@ def best_replacement(
 
 def _admitted(predicate: Predicate, schema: Schema | None) -> Predicate:
     """The predicate with its constants as they take part in filters under the schema."""
-    if _is_open(predicate):
+    if predicate.is_open:
         return predicate
     return replace(predicate, constants=admit(predicate, schema))
 
 
-def _is_open(predicate: Predicate) -> bool:
-    return any(isinstance(constant, Parameter) for constant in predicate.constants)
-
-
 def _covers(new: Predicate, old: Predicate, schema: Schema | None) -> bool:
     """Whether it is certain that `new` holds wherever `old` does."""
-    if new.attribute != old.attribute or _is_open(new) or _is_open(old):
+    if new.attribute != old.attribute or new.is_open or old.is_open:
         return False
     return allowed(old, schema).within(allowed(new, schema)) is True
 

@@ -1,7 +1,10 @@
 """What does a subscription say?
 
-A filter's text becomes an expression tree (`lexer`, `parser`, `expression`), whose constants are
-spelled and compared as Spark does (`literals`, `compare`). One event is tried in `evaluate`; the
-values a predicate allows are `meaning`'s, on the ordered `lines` of the types; `canonical` tells
+In the order of the story: a text is cut into tokens (`lexer`) and parsed (`parser`, `grammar`,
+`refusals`), once for all texts of its shape (`shapes`, `template`), into a tree of predicates
+(`expression`). Constants are spelled (`literals`, `datetimes`), admitted (`admission`) and compared
+(`values`, `compare`, `patterns`) as Spark does; a `schema` gives attributes their `types`
+(`attribute`, `sources`). One event is tried in `evaluate`. The values a predicate allows are
+`meaning`'s: a `valueset`, made of `bounds` on the ordered `lines` of the types; `canonical` tells
 when two filters say the same. `filter` is what people hold in their hands.
 """

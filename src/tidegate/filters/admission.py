@@ -11,6 +11,8 @@ from decimal import Decimal
 from typing import Any, Final
 
 from tidegate.errors import FilterTypeError
+from tidegate.filters.attribute import Attribute
+from tidegate.filters.compare import suffix_matters
 from tidegate.filters.expression import ORDERINGS, TEXT_OPERATORS, Operator, Predicate
 from tidegate.filters.literals import (
     spell,
@@ -22,7 +24,8 @@ from tidegate.filters.literals import (
     to_timestamp_ntz,
 )
 from tidegate.filters.patterns import PatternError, like
-from tidegate.filters.schema import Attribute, Schema, Type
+from tidegate.filters.schema import Schema
+from tidegate.filters.types import Type
 from tidegate.filters.values import BIGINT_MAX, BIGINT_MIN, Constant, family
 
 _CASTS: Final[dict[str, Callable[[str], Constant]]] = {
@@ -55,6 +58,17 @@ def always_fits(operator: Operator, kinds: set[type], schema: Schema | None) -> 
     if operator in TEXT_OPERATORS:
         return operator is not Operator.LIKE
     return schema is None or not kinds & {str, Decimal}
+
+
+def check_suffixes(predicate: Predicate, suffixes: list[str], schema: Schema | None) -> None:
+    """Refuse integers with suffixes (`5L`) where Spark rounds differently because of them."""
+    constants: tuple[Constant, ...] = predicate.constants  # type: ignore[assignment]
+    own = None if schema is None else schema[predicate.attribute].type.decimal
+    if suffix_matters(own, constants, suffixes, listed=predicate.operator is Operator.IN):
+        raise FilterTypeError(
+            f"beside {predicate.attribute}, the suffix of an integer changes how Spark rounds",
+            instead="the integer without its suffix",
+        )
 
 
 def _usable(schema: Schema, predicate: Predicate) -> Attribute:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from tidegate.filters.expression import And, Node, Parameter, Predicate, Truth
+from tidegate.filters.expression import And, Node, Predicate, Truth
 from tidegate.filters.meaning import allowed, universe
 from tidegate.filters.schema import Schema
 from tidegate.filters.valueset import ValueSet, intersection, union
@@ -57,7 +57,7 @@ def canonical_form(node: Node, schema: Schema | None) -> Form:
     if isinstance(node, Truth):
         return node.value
     if isinstance(node, Predicate):
-        if any(isinstance(constant, Parameter) for constant in node.constants):
+        if node.is_open:
             return Open(str(node))
         return _constraint(node.attribute, allowed(node, schema), schema)
     if isinstance(node, And):
@@ -76,10 +76,17 @@ def every(parts: Iterable[Form], schema: Schema | None) -> Form:
             found.setdefault(part.attribute, []).append(part.allowed)
         elif part is not True:
             others.add(part)
-    sets = {attribute: intersection(each) for attribute, each in found.items()}
-    kept = [_constraint(attribute, held, schema) for attribute, held in sets.items()]
-    if any(constraint is False for constraint in kept):
-        return False
+    sets: dict[str, ValueSet] = {}
+    kept: list[Form] = []
+    for attribute, each in found.items():
+        if len(each) == 1:
+            sets[attribute] = each[0]
+            kept.append(Constraint(attribute, each[0]))
+            continue
+        sets[attribute] = intersection(each)
+        kept.append(_constraint(attribute, sets[attribute], schema))
+        if kept[-1] is False:
+            return False
 
     def holds_anyway(member: Constraint) -> bool:
         held = sets.get(member.attribute)

@@ -14,6 +14,7 @@ import datetime as dt
 import math
 from collections.abc import Iterable, Sequence
 from decimal import ROUND_HALF_UP, Context, Decimal
+from typing import Final
 
 from tidegate.filters.values import MAX_PRECISION, Constant, decimal_type
 
@@ -68,7 +69,7 @@ def list_constants(constants: Sequence[Constant]) -> list[Constant]:
 
 
 def shared_scale(
-    own: tuple[int, int] | None, constants: Iterable[Constant], *, listed: bool
+    own: tuple[int, int] | None, constants: Sequence[Constant], *, listed: bool
 ) -> int | None:
     """The scale to which Spark rounds before it compares, or None if nothing is lost.
 
@@ -76,14 +77,40 @@ def shared_scale(
     an IN list, where an integer literal has its type's full width, from a comparison, where it has
     its own digits.
     """
-    if own is None:
+    widths = [_decimal_of(constant, listed) for constant in constants]
+    if own is None or any(isinstance(constant, float) for constant in constants):
         return None
+    return _shared(own, widths)
+
+
+def suffix_matters(
+    own: tuple[int, int] | None,
+    constants: Sequence[Constant],
+    suffixes: Sequence[str],
+    *,
+    listed: bool,
+) -> bool:
+    """Whether Spark would round differently if the integers had no suffixes (`L`, `S`, `Y`).
+
+    It gives a suffixed integer its type's width in a list; in a comparison it does so for `Y` only.
+    """
+    if own is None or any(isinstance(constant, float) for constant in constants):
+        return False
+    plain = [_decimal_of(constant, listed) for constant in constants]
+    typed = [
+        _SUFFIXED[suffix] if suffix and (listed or suffix == "Y") else width
+        for width, suffix in zip(plain, suffixes, strict=True)
+    ]
+    return _shared(own, typed) != _shared(own, plain)
+
+
+_SUFFIXED: Final = {"Y": (3, 0), "S": (5, 0), "L": (20, 0)}
+
+
+def _shared(own: tuple[int, int], widths: Iterable[tuple[int, int] | None]) -> int | None:
     precision, scale = own
     loses = False
-    for constant in constants:
-        if isinstance(constant, float):
-            return None
-        other = _decimal_of(constant, listed)
+    for other in widths:
         if other is None:
             continue
         digits = max(precision - scale, other[0] - other[1])

@@ -11,6 +11,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 from tidegate.filters import patterns
+from tidegate.filters.attribute import Attribute
 from tidegate.filters.compare import compare, list_constants, rounded, shared_scale
 from tidegate.filters.expression import (
     ORDERINGS,
@@ -24,7 +25,7 @@ from tidegate.filters.expression import (
     attribute_path,
 )
 from tidegate.filters.patterns import Pattern
-from tidegate.filters.schema import Attribute, Schema
+from tidegate.filters.schema import Schema
 from tidegate.filters.values import OTHER, Constant, Value, family, normal
 
 

@@ -72,6 +72,11 @@ class Predicate:
     constants: tuple[Operand, ...]
     mode: Mode = Mode.TRUE
 
+    @property
+    def is_open(self) -> bool:
+        """Whether one of its parameters is still to be bound."""
+        return any(isinstance(constant, Parameter) for constant in self.constants)
+
     def __str__(self) -> str:
         return _spell_predicate(self)
 

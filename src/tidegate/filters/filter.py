@@ -16,13 +16,13 @@ from tidegate.filters.expression import (
     Node,
     Parameter,
     Predicate,
-    Slot,
     map_predicates,
     predicates,
 )
 from tidegate.filters.literals import decode, spell
-from tidegate.filters.parser import Template, read
 from tidegate.filters.schema import Schema
+from tidegate.filters.shapes import read
+from tidegate.filters.template import Template, fill
 from tidegate.filters.values import OTHER, Constant, normal
 
 
@@ -78,7 +78,7 @@ class Filter:
         if self._tree is None:
             values = self._values
             if values:
-                self._tree = map_predicates(self._template.tree, lambda p: _fill(p, values))
+                self._tree = map_predicates(self._template.tree, lambda p: fill(p, values))
             else:
                 self._tree = self._template.tree
         return self._tree
@@ -168,11 +168,6 @@ class Filter:
         return (Filter.of, (self.tree, self.schema))
 
 
-def _fill(predicate: Predicate, values: list[Constant]) -> Predicate:
-    constants = tuple([values[c.index] if type(c) is Slot else c for c in predicate.constants])
-    return Predicate(predicate.attribute, predicate.operator, constants, predicate.mode)
-
-
 def _constant(name: str, value: Any) -> Constant:
     plain = normal(value)
     if plain is OTHER:
@@ -187,13 +182,13 @@ def _constant(name: str, value: Any) -> Constant:
 
 
 def _bind(predicate: Predicate, given: dict[str, Constant], schema: Schema | None) -> Predicate:
-    if not any(isinstance(c, Parameter) for c in predicate.constants):
+    if not predicate.is_open:
         return predicate
     constants = tuple(
         given.get(c.name, c) if isinstance(c, Parameter) else c for c in predicate.constants
     )
     bound = Predicate(predicate.attribute, predicate.operator, constants, predicate.mode)
-    if any(isinstance(c, Parameter) for c in constants):
+    if bound.is_open:
         return bound
     admitted = admit(bound, schema)
     return Predicate(predicate.attribute, predicate.operator, admitted, predicate.mode)

@@ -77,6 +77,8 @@ def misplaced(tokens: Iterable[Token]) -> Token | None:
         kind = token.token_type
         if kind not in expected or not _is_spelled_well(token, expected):
             return token
+        if between[-1] and kind in (TokenType.OR, TokenType.COMMA, TokenType.R_PAREN):
+            return token
         if kind is TokenType.L_PAREN:
             taken.append(False)
             between.append(False)

@@ -50,6 +50,7 @@ _COMMENT = r"--(?:\\\n|[^\r\n])*+|/\*(?!\+)[^*]*+(?:\*(?!/)[^*]*+)*+\*/"
 _BROKEN = r"[0-9.][\w.]*+|['\"`/][\s\S]*+"
 _PIECES = re.compile(f"({_PLAIN})({_NAME}|{_COMMENT}|{STRING}|{NUMBER}|{_BROKEN}|)")
 _LITERAL = re.compile(f"{STRING}|{NUMBER}")
+_SUFFIXES: Final = "lLsSyY"  # of integers; they give a literal a type of its own
 _MARK: Final = "\0"
 _KINDS: Final = {str: "\0s", int: "\0i", Decimal: "\0d", float: "\0f"}
 _NEGATED: Final = {int: "\0m", Decimal: "\0n"}  # numbers that are read with the minus before them
@@ -77,6 +78,8 @@ def lift(text: str) -> tuple[str, list[Constant]]:
         if kind == "\0d" and piece.isdigit() and plain.rstrip().endswith("-"):
             value = negate(piece)  # -9223372036854775808 is a bigint
             kind = _NEGATED[type(value)]
+        if piece[-1] in _SUFFIXES:
+            kind += piece[-1].upper()
         shape.append(kind)
         values.append(value)
     if _MARK in text:
@@ -126,14 +129,16 @@ class Scan:
     """A text as sqlglot's tokens, and what they do not say.
 
     `conversions` are the typed literals (slot → cast from string), `lists` the runs of constants
-    that are written as their first slot, `foreign` the words that mean something in SQL but nothing
-    here, unless they are names. Tokens carry positions in the text.
+    that are written as their first slot, `suffixes` those of integers (slot → letter), `foreign`
+    the words that mean something in SQL but nothing here, unless they are names. Tokens carry
+    positions in the text.
     """
 
     tokens: list[Token] = field(default_factory=list)
     parameters: list[str] = field(default_factory=list)
     conversions: dict[int, Callable[[Any], Constant]] = field(default_factory=dict)
     lists: dict[int, range] = field(default_factory=dict)
+    suffixes: dict[int, str] = field(default_factory=dict)
     foreign: list[str] = field(default_factory=list)
 
 
@@ -142,6 +147,9 @@ def scan(text: str) -> Scan:
     words = list(_words(text))
     _check_nesting(text, words)
     result = Scan()
+    result.suffixes = {
+        w.slot: w.text[-1].upper() for w in words if w.kind == "number" and w.text[-1] in _SUFFIXES
+    }
     tokens = result.tokens
     i = 0
     while i < len(words):

@@ -7,15 +7,17 @@ with is in none of them.
 Invariant: for every value, `allowed(p).has(value)` is `evaluate.holds(p, value)`.
 """
 
-from typing import Final, NamedTuple
+from collections.abc import Sequence
+from typing import Final
 
 from tidegate.filters import bounds as b
+from tidegate.filters.attribute import Attribute
 from tidegate.filters.compare import list_constants, shared_scale
 from tidegate.filters.evaluate import pattern_of
 from tidegate.filters.expression import ORDERINGS, TEXT_OPERATORS, Mode, Operator, Predicate
-from tidegate.filters.lines import ALL_LINES, FAMILY_LINES, Line, cut
+from tidegate.filters.lines import ALL_LINES, FAMILY_LINES, STRING, Line, cut
 from tidegate.filters.patterns import Pattern
-from tidegate.filters.schema import Attribute, Schema
+from tidegate.filters.schema import Schema
 from tidegate.filters.values import Constant, family
 from tidegate.filters.valueset import NOTHING, Text, ValueSet, prefix_bounds, whole
 
@@ -24,68 +26,67 @@ ANYTHING: Final = whole(ALL_LINES, absent=True)
 PRESENT: Final = whole(ALL_LINES, absent=False)
 
 
-class Sides(NamedTuple):
-    """Where a predicate is true, false and unknown."""
-
-    true: ValueSet
-    false: ValueSet
-    unknown: ValueSet
-
-
 def universe(attribute: str, schema: Schema | None) -> ValueSet:
     """Every value the attribute can have."""
-    return ANYTHING if schema is None else schema[attribute].universe(schema.checked)
+    return ANYTHING if schema is None else schema.universe(attribute)
 
 
 def allowed(predicate: Predicate, schema: Schema | None) -> ValueSet:
     """The values for which the predicate holds in its mode."""
     own = None if schema is None else schema[predicate.attribute]
-    sides = _sides(predicate, own)
-    match predicate.mode:
-        case Mode.TRUE:
-            held = sides.true
-        case Mode.FALSE:
-            held = sides.false
-        case Mode.NOT_TRUE:
-            held = _with(sides.false, sides.unknown)
-        case Mode.NOT_FALSE:
-            held = _with(sides.true, sides.unknown)
+    mode = predicate.mode
+    held = _side(predicate, own, mode is Mode.TRUE or mode is Mode.NOT_FALSE)
+    if mode is Mode.NOT_TRUE or mode is Mode.NOT_FALSE:
+        union = held.union(_unknown(predicate, own))
+        assert union is not None, "what is unknown has no texts"
+        held = union
     if schema is not None and schema.checked:
-        held = held & universe(predicate.attribute, schema)
+        held = held & schema.universe(predicate.attribute)
     return held
 
 
-def _with(held: ValueSet, unknown: ValueSet) -> ValueSet:
-    union = held.union(unknown)
-    assert union is not None, "what is unknown has no texts"
-    return union
-
-
-def _sides(predicate: Predicate, own: Attribute | None) -> Sides:
+def _side(predicate: Predicate, own: Attribute | None, wanted: bool) -> ValueSet:
+    """Where the predicate is true, or where it is false."""
     operator = predicate.operator
     constants: tuple[Constant, ...] = predicate.constants  # type: ignore[assignment]
-    anything = ANYTHING if own is None else whole(own.lines, absent=True)
-    present = PRESENT if own is None else whole(own.lines, absent=False)
     if operator is Operator.NULL or (operator is Operator.SAME and constants[0] is None):
-        return Sides(ABSENT, present, NOTHING)
+        return ABSENT if wanted else _present(own)
     if operator is Operator.IN:
-        return _listed(constants, own, anything)
+        return _listed(constants, own) if wanted else _unlisted(constants, own)
     if constants[0] is None:
-        return Sides(NOTHING, NOTHING, anything)
+        return NOTHING
     if operator in TEXT_OPERATORS:
-        return _text_sides(pattern_of(predicate))
-    true: dict[str, b.Bounds] = {}
-    false: dict[str, b.Bounds] = {}
+        return _matching(pattern_of(predicate), wanted)
+    spans: dict[str, b.Bounds] = {}
     for line in _lines(constants[0], own):
         scale = None
         if operator not in ORDERINGS or (own is not None and line.name == "decimal"):
             scale = shared_scale(_width(line, own), constants, listed=False)
-        first, after = cut(line, constants[0], scale)
-        true[line.name] = _part(operator, line, first, after)
-        false[line.name] = b.complement(true[line.name], line.full)
-    if operator is Operator.SAME:
-        return Sides(ValueSet(False, true), ValueSet(True, false), NOTHING)
-    return Sides(ValueSet(False, true), ValueSet(False, false), ABSENT)
+        part = _part(operator, line, *cut(line, constants[0], scale))
+        spans[line.name] = part if wanted else b.complement(part, line.full)
+    return ValueSet(operator is Operator.SAME and not wanted, spans)
+
+
+def _unknown(predicate: Predicate, own: Attribute | None) -> ValueSet:
+    """Where the predicate is unknown."""
+    operator = predicate.operator
+    constants: tuple[Constant, ...] = predicate.constants  # type: ignore[assignment]
+    if operator is Operator.NULL or operator is Operator.SAME:
+        return NOTHING
+    if operator is Operator.IN:
+        listed = list_constants(constants)
+        if listed and None in constants:
+            return ValueSet(True, _unlisted(listed, own).spans)
+        known = bool(listed)
+    else:
+        known = constants[0] is not None
+    if known:
+        return ABSENT
+    return ANYTHING if own is None else whole(own.lines, absent=True)
+
+
+def _present(own: Attribute | None) -> ValueSet:
+    return PRESENT if own is None else whole(own.lines, absent=False)
 
 
 def _part(operator: Operator, line: Line, first: b.Bounds, after: b.Bounds) -> b.Bounds:
@@ -107,20 +108,30 @@ def _span(low: b.Bounds, high: b.Bounds) -> b.Bounds:
     return (low, high) if low < high else ()
 
 
-def _listed(constants: tuple[Constant, ...], own: Attribute | None, anything: ValueSet) -> Sides:
+def _listed(constants: Sequence[Constant], own: Attribute | None) -> ValueSet:
+    """The values that are in an IN list."""
     listed = list_constants(constants)
-    if not listed:
-        return Sides(NOTHING, NOTHING, anything)
-    true: dict[str, b.Bounds] = {}
-    rest: dict[str, b.Bounds] = {}
-    for line in _lines(listed[0], own):
+    spans: dict[str, b.Bounds] = {}
+    for line in _lines(listed[0], own) if listed else ():
         scale = shared_scale(_width(line, own), constants, listed=True)
-        cuts = sorted({_span(*cut(line, constant, scale)) for constant in listed} - {()})
-        true[line.name] = _joined(cuts)
-        rest[line.name] = b.complement(true[line.name], line.full)
+        spans[line.name] = _joined(
+            sorted({_span(*cut(line, constant, scale)) for constant in listed} - {()})
+        )
+    return ValueSet(False, spans)
+
+
+def _unlisted(constants: Sequence[Constant], own: Attribute | None) -> ValueSet:
+    """The values that are surely not in an IN list: none if there is a NULL in it."""
     if None in constants:
-        return Sides(ValueSet(False, true), NOTHING, ValueSet(True, rest))
-    return Sides(ValueSet(False, true), ValueSet(False, rest), ABSENT)
+        return NOTHING
+    inside = _listed(constants, own).spans
+    return ValueSet(
+        False,
+        {
+            line.name: b.complement(inside.get(line.name, ()), line.full)
+            for line in _lines(list_constants(constants)[0], own)
+        },
+    )
 
 
 def _joined(spans: list[b.Bounds]) -> b.Bounds:
@@ -134,23 +145,16 @@ def _joined(spans: list[b.Bounds]) -> b.Bounds:
     return tuple(out)
 
 
-def _text_sides(pattern: Pattern) -> Sides:
-    full = ("", *FAMILY_LINES["string"][0].full[1:])
+def _matching(pattern: Pattern, wanted: bool) -> ValueSet:
+    """The strings that match a pattern, or those that do not."""
     exact: b.Bounds | None = None
     if pattern.literal is not None:
         exact = (pattern.literal, pattern.literal + "\0")
     elif pattern.is_prefix:
         exact = prefix_bounds(pattern.prefix)
-    if exact is not None:
-        others = b.complement(exact, full)
-        return Sides(
-            ValueSet(False, {"string": exact}), ValueSet(False, {"string": others}), ABSENT
-        )
-    return Sides(
-        ValueSet(False, {"string": full}, (Text(pattern, False),)),
-        ValueSet(False, {"string": full}, (Text(pattern, True),)),
-        ABSENT,
-    )
+    if exact is None:
+        return ValueSet(False, {"string": STRING.full}, (Text(pattern, not wanted),))
+    return ValueSet(False, {"string": exact if wanted else b.complement(exact, STRING.full)})
 
 
 def _lines(constant: Constant, own: Attribute | None) -> tuple[Line, ...]:

@@ -4,24 +4,20 @@ The grammar is sqlglot's (Spark dialect) on a text whose literals and names were
 `lexer`); the tree it gives is read strictly here: an attribute, an operator, constants. Whatever
 sqlglot accepts and the language does not is refused with its position and what to write instead,
 so no construct that sqlglot and Spark read differently gets through.
-
-A parsed shape is a `Template`, kept for all further texts of that shape: reading one of them is a
-look-up, its literals, and the few checks that depend on their values.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import lru_cache
-from typing import Any, Final, NoReturn, TypeAlias
+from typing import Any, Final, NoReturn
 
 import sqlglot
 from sqlglot import exp
 from sqlglot.dialects.dialect import Dialect
 from sqlglot.tokenizer_core import TokenType
 
-from tidegate.errors import FilterError, FilterSyntaxError, FilterTypeError
-from tidegate.filters.admission import admit, always_fits
+from tidegate.errors import FilterSyntaxError, FilterTypeError
+from tidegate.filters.admission import admit, always_fits, check_suffixes
 from tidegate.filters.expression import (
     KEYWORDS,
     TEXT_OPERATORS,
@@ -40,65 +36,16 @@ from tidegate.filters.expression import (
     predicates,
 )
 from tidegate.filters.grammar import misplaced
-from tidegate.filters.lexer import MAX_LENGTH, MAX_TOKENS, lift, scan
+from tidegate.filters.lexer import MAX_TOKENS, scan
+from tidegate.filters.refusals import FOREIGN, NO_CONDITION, NO_SUBQUERY, no_function, why
 from tidegate.filters.schema import Schema
+from tidegate.filters.template import Step, Template, fill
 from tidegate.filters.values import Constant
 
-Step: TypeAlias = Callable[[list[Constant]], None]
-Templates: TypeAlias = "dict[str, Template]"
 
-_MAX_TEMPLATES: Final = 20_000
-_templates: Templates = {}
-
-
-@dataclass(frozen=True, slots=True)
-class Template:
-    """What all texts of one shape have in common: a tree with slots for their literals.
-
-    `steps` turn literals into constants, in place: typed literals, signs, checks against a schema.
-    """
-
-    tree: Node
-    steps: tuple[Step, ...]
-    parameters: tuple[str, ...]
-    attributes: frozenset[str]
-    nested: bool = field(init=False)  # whether an attribute is a field of a struct
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "nested", any("." in name for name in self.attributes))
-
-
-def read(text: str, schema: Schema | None) -> tuple[Template, list[Constant]]:
-    """The template of a text and the constants for its slots."""
-    if type(text) is not str:
-        raise FilterSyntaxError(f"a filter is a text, not {type(text).__name__}")
-    if len(text) > MAX_LENGTH:
-        raise FilterSyntaxError(
-            f"the text has {len(text):,} characters, more than {MAX_LENGTH:,}",
-            instead="a shorter filter, or several subscriptions",
-        )
-    templates = _templates if schema is None else schema.templates
-    shape, values = lift(text)
-    template = templates.get(shape)
-    if template is None:
-        template = _Reader(text, values, schema).template()
-        if len(templates) >= _MAX_TEMPLATES:
-            templates.clear()
-        templates[shape] = template
-        return template, values
-    if template.steps:
-        try:
-            for step in template.steps:
-                step(values)
-        except (ValueError, FilterError):
-            _Reader(text, lift(text)[1], schema).template()  # says where
-            raise
-    return template, values
-
-
-def forget_templates() -> None:
-    """Drop the shapes read without a schema, so that the next text is parsed in full."""
-    _templates.clear()
+def parse_template(text: str, values: list[Constant], schema: Schema | None) -> Template:
+    """The template of a text's shape; `values`, its literals, become the text's own constants."""
+    return _Reader(text, values, schema).template()
 
 
 @lru_cache(maxsize=1)
@@ -133,10 +80,10 @@ class _Reader:
             found = _dialect().parser().parse(self.source.tokens, self.text)
         except sqlglot.errors.ParseError as error:
             detail: dict[str, Any] = error.errors[0] if error.errors else {}
-            reason = next(filter(None, map(_FOREIGN.get, self.source.foreign)), None)
+            reason = next(filter(None, map(FOREIGN.get, self.source.foreign)), None)
             if reason is None:
                 self._check_order()
-            self._refuse_at(int(detail.get("col") or 1) - 1, *(reason or _NO_CONDITION))
+            self._refuse_at(int(detail.get("col") or 1) - 1, *(reason or NO_CONDITION))
         except RecursionError:
             self._refuse_at(0, "the text nests too deep", "the same condition with less nesting")
         except Exception as error:  # a parser's own accident on hostile text is a refusal too
@@ -150,8 +97,8 @@ class _Reader:
         if token is not None:
             said = self.text[token.start : token.end + 1][:40]
             if token.token_type is TokenType.VAR:
-                self._refuse_at(token.start, *_no_function(said))
-            instead = _NO_CONDITION[1]
+                self._refuse_at(token.start, *no_function(said))
+            instead = NO_CONDITION[1]
             if token.token_type is not TokenType.NOT and said.upper() in KEYWORDS:
                 instead = f"`{said}` in back-quotes, if it is the name of an attribute"
             self._refuse_at(token.start, f"{said} may not stand here", instead)
@@ -250,7 +197,7 @@ class _Reader:
         if node.args.get("field") is not None:
             self._refuse(node, "IN takes a list in parentheses", "IN (1, 2), or IN (:parameter)")
         if any(node.args.get(key) is not None for key in ("query", "unnest")):
-            self._refuse(node, *_NO_SUBQUERY)
+            self._refuse(node, *NO_SUBQUERY)
         if not node.expressions:
             self._refuse(node, "the list after IN is empty", "at least one constant, or FALSE")
         constants: list[Operand] = []
@@ -309,7 +256,7 @@ class _Reader:
             self._refuse(node, "a constant is not a condition", "attribute = constant")
         if isinstance(node, exp.Tuple):
             self._refuse(node, "an empty or listed pair of parentheses is not a condition")
-        self._refuse(node, *_why(node))
+        self._refuse(node, *why(node))
 
     # -- operands
 
@@ -321,7 +268,7 @@ class _Reader:
             self._refuse(node, "a comparison of a comparison", "AND, or parentheses and IS TRUE")
         if self._is_constant(plain):
             self._refuse(node, "two constants are compared", "an attribute on one side, or TRUE")
-        self._refuse(operand, *_why(plain))
+        self._refuse(operand, *why(plain))
 
     def _attribute(self, node: exp.Expr) -> str:
         path: list[str] = []
@@ -329,7 +276,7 @@ class _Reader:
             path.append(self._name(node.args["expression"]))
             node = node.this
         if not isinstance(node, exp.Column):
-            self._refuse(node, *_why(node))
+            self._refuse(node, *why(node))
         path.extend(self._name(part) for part in reversed(node.parts))
         return attribute_name(tuple(reversed(path)))
 
@@ -367,7 +314,7 @@ class _Reader:
             )
         if isinstance(plain, _CONDITION_KINDS):
             self._refuse(node, "a comparison of a comparison", "AND, or parentheses and IS TRUE")
-        self._refuse(plain, *_why(plain))
+        self._refuse(plain, *why(plain))
 
     def _literal(self, node: exp.Literal, in_list: bool) -> Slot:
         if not node.this.isdecimal():
@@ -427,29 +374,26 @@ class _Reader:
         if schema is None and operator in _ANY_CONSTANT:
             return asked
 
+        letters = self.source.suffixes
+        suffixes = [letters.get(c.index, "") if isinstance(c, Slot) else "" for c in constants]
+        suffixed = schema is not None and any(suffixes)
+
         def step(values: list[Constant]) -> None:
-            bound = bind(asked, values)
-            if bound is not None:
-                admitted = admit(bound, schema)
-                for operand, constant in zip(constants, admitted, strict=True):
-                    if isinstance(operand, Slot):
-                        values[operand.index] = constant
+            if asked.is_open:
+                return  # until its parameters are bound
+            filled = fill(asked, values)
+            if suffixed:
+                check_suffixes(filled, suffixes, schema)
+            admitted = admit(filled, schema)
+            for operand, constant in zip(constants, admitted, strict=True):
+                if isinstance(operand, Slot):
+                    values[operand.index] = constant
 
         kinds = {type(self.values[c.index]) for c in constants if isinstance(c, Slot)}
         self._do(step, lambda: self._position(node))
-        if kinds and not always_fits(operator, kinds, schema):
+        if kinds and (suffixed or not always_fits(operator, kinds, schema)):
             self.steps.append(step)
         return asked
-
-
-def bind(asked: Predicate, values: list[Constant]) -> Predicate | None:
-    """The predicate with its slots filled, or None while a parameter is unbound."""
-    constants: list[Operand] = []
-    for constant in asked.constants:
-        if isinstance(constant, Parameter):
-            return None
-        constants.append(values[constant.index] if isinstance(constant, Slot) else constant)
-    return Predicate(asked.attribute, asked.operator, tuple(constants), asked.mode)
 
 
 def _minus(value: Any) -> Constant:
@@ -515,60 +459,3 @@ _CONDITION_KINDS: Final = (
     exp.Or,
     exp.Not,
 )
-
-
-_NO_CONDITION: Final = (
-    "this is not a condition of the language",
-    "attribute, operator, constant, as in price < 10",
-)
-_NO_SUBQUERY: Final = ("a filter has no subqueries", "constants, for instance in an IN list")
-_NO_REGEX: Final = ("a filter has no regular expressions", "LIKE, startswith, endswith, contains")
-_NO_ILIKE: Final = ("ILIKE ignores case, and a filter does not", "LIKE on a lower-case attribute")
-_NO_CAST: Final = ("a filter has no casts", "the constant as a literal of the type you want")
-_NO_CASE: Final = ("a filter has no CASE", "AND and OR")
-_NO_COLLATION: Final = ("a filter has no collations", "a plain string")
-_NO_ARITHMETIC: Final = (
-    "a filter compares attributes with constants; there is no arithmetic in it",
-    "the constant that the arithmetic gives",
-)
-# Words of SQL that explain why a text with them could not be read.
-_FOREIGN: Final = {
-    "SELECT": _NO_SUBQUERY,
-    "EXISTS": _NO_SUBQUERY,
-    "RLIKE": _NO_REGEX,
-    "REGEXP": _NO_REGEX,
-    "ILIKE": _NO_ILIKE,
-    "CAST": _NO_CAST,
-    "TRY_CAST": _NO_CAST,
-    "CASE": _NO_CASE,
-    "COLLATE": _NO_COLLATION,
-    "DIV": _NO_ARITHMETIC,
-    "MOD": _NO_ARITHMETIC,
-    "INTERVAL": ("a filter has no intervals", "a date or timestamp"),
-    "XOR": ("a filter has no XOR", "(a AND NOT b) OR (b AND NOT a)"),
-    "ANY": ("a filter has no ANY or ALL", "conditions joined by OR or AND"),
-    "ALL": ("a filter has no ANY or ALL", "conditions joined by OR or AND"),
-}
-
-
-def _no_function(name: str) -> tuple[str, str]:
-    return (
-        f"{name} is not a function of the language",
-        "startswith, endswith or contains, or a comparison with a constant",
-    )
-
-
-def _why(node: exp.Expr) -> tuple[str, str | None]:
-    """Why something sqlglot understood is not in the language, and what to write instead."""
-    if isinstance(node, exp.Any | exp.All):
-        return _FOREIGN["ANY"]
-    if isinstance(node, exp.Subquery | exp.Query | exp.Exists | exp.SubqueryPredicate):
-        return _NO_SUBQUERY
-    if isinstance(node, exp.Cast):
-        return _NO_CAST
-    if isinstance(node, exp.Func):
-        name = str(node.this) if type(node) is exp.Anonymous else node.sql_name().lower()
-        return _no_function(name)
-    if isinstance(node, exp.Binary | exp.Unary):
-        return _NO_ARITHMETIC
-    return "this is not in the language", "attribute, operator, constant"
