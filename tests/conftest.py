@@ -18,13 +18,13 @@ settings.register_profile("long", max_examples=3_000, deadline=None, database=No
 settings.load_profile("long" if os.environ.get("TIDEGATE_LONG") == "1" else "default")
 
 
+def uses_spark(item: pytest.Item) -> bool:
+    return "spark" in getattr(item, "fixturenames", ())
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Give all tests that use Spark to one worker, first, so that one JVM starts, and early."""
-
-    def uses_spark(item: pytest.Item) -> bool:
-        return "spark" in getattr(item, "fixturenames", ())
-
     for item in items:
         if uses_spark(item):
             item.add_marker(pytest.mark.xdist_group("spark"))
@@ -32,8 +32,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator["SparkSession"]:
+def spark(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator["SparkSession"]:
     """The oracle of law 1: Spark with ANSI on, in UTC, with case-sensitive names."""
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        asking = [item.nodeid for item in request.session.items if uses_spark(item)]
+        assert all(name.endswith("@spark") for name in asking), "run with --dist loadgroup"
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
     from pyspark.sql import SparkSession

@@ -16,7 +16,8 @@ import pytest
 from sqlglot.dialects.dialect import Dialect
 
 from tidegate import Filter, Schema, TidegateError, parse
-from tidegate.filters.lexer import MAX_DEPTH, MAX_LENGTH
+from tidegate.filters.expression import MAX_DEPTH
+from tidegate.filters.lexer import MAX_LENGTH
 
 FIXTURES: Final = Path(__file__).parents[1] / "fixtures"
 SCHEMA: Final = Schema("x BIGINT, price DOUBLE, name STRING, day DATE, at TIMESTAMP, open BOOLEAN")

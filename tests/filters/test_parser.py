@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 
 import tidegate as tg
 from tidegate import Filter, FilterError, FilterSyntaxError, FilterTypeError, Schema, parse
-from tidegate.filters.lexer import MAX_DEPTH, MAX_LENGTH, MAX_TOKENS
+from tidegate.filters.expression import MAX_DEPTH
+from tidegate.filters.lexer import MAX_LENGTH, MAX_TOKENS
 from tidegate.filters.shapes import forget_templates
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"

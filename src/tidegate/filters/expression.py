@@ -88,9 +88,7 @@ class And:
     parts: tuple["Node", ...]
 
     def __str__(self) -> str:
-        return " AND ".join(
-            f"({part})" if isinstance(part, Or) else str(part) for part in self.parts
-        )
+        return spell_tree(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,9 +98,7 @@ class Or:
     parts: tuple["Node", ...]
 
     def __str__(self) -> str:
-        return " OR ".join(
-            f"({part})" if isinstance(part, And) else str(part) for part in self.parts
-        )
+        return spell_tree(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,6 +175,9 @@ def map_predicates(node: Node, change: Callable[[Predicate], Predicate]) -> Node
     return replace(node, parts=tuple(map_predicates(part, change) for part in node.parts))
 
 
+MAX_DEPTH: Final = 32
+"""How deep parentheses and NOTs may nest in a text, counted together."""
+
 _PLAIN_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 KEYWORDS: Final = frozenset(
     {
@@ -221,6 +220,37 @@ def attribute_path(attribute: str) -> tuple[str, ...]:
         return tuple(attribute.split("."))
     parts = re.findall(r"`((?:[^`]|``)*)`|([^.`]+)", attribute)
     return tuple(plain or quoted.replace("``", "`") for quoted, plain in parts)
+
+
+def spell_tree(node: Node) -> str:
+    """A tree as text.
+
+    An AND inside an OR stands in parentheses for the reader's sake, unless they are so many that
+    the text would nest deeper than the one it was read from.
+    """
+    return _spell(node, sparing=_nesting(node) > MAX_DEPTH)
+
+
+def _spell(node: Node, *, sparing: bool) -> str:
+    if isinstance(node, And):
+        return " AND ".join(
+            f"({_spell(part, sparing=sparing)})" if isinstance(part, Or) else str(part)
+            for part in node.parts
+        )
+    if isinstance(node, Or):
+        parts = [_spell(part, sparing=sparing) for part in node.parts]
+        return " OR ".join(
+            f"({text})" if isinstance(part, And) and not sparing else text
+            for text, part in zip(parts, node.parts, strict=True)
+        )
+    return str(node)
+
+
+def _nesting(node: Node) -> int:
+    """How deep the parentheses nest if every AND inside an OR has its own."""
+    if isinstance(node, And | Or):
+        return max(_nesting(part) + isinstance(part, And | Or) for part in node.parts)
+    return int(isinstance(node, Predicate) and node.mode in (Mode.NOT_TRUE, Mode.NOT_FALSE))
 
 
 def _spell_operand(operand: Operand) -> str:

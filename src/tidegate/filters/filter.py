@@ -169,7 +169,7 @@ class Filter:
 
 
 def _constant(name: str, value: Any) -> Constant:
-    plain = normal(value)
+    plain = value if type(value) is str else normal(value)
     if plain is OTHER:
         raise FilterTypeError(
             f"parameter :{name} cannot be {value!r}, a {type(value).__name__}",

@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple, NoReturn
 from sqlglot.tokenizer_core import Token, TokenType
 
 from tidegate.errors import FilterSyntaxError
-from tidegate.filters.expression import KEYWORDS
+from tidegate.filters.expression import KEYWORDS, MAX_DEPTH
 from tidegate.filters.literals import (
     NUMBER,
     SPACE,
@@ -33,8 +33,6 @@ from tidegate.filters.values import Constant
 
 MAX_LENGTH: Final = 2**20
 """Characters a filter's text may have."""
-MAX_DEPTH: Final = 32
-"""How deep parentheses and NOTs may nest, counted together."""
 MAX_TOKENS: Final = 100_000
 """Words, symbols and literals a text may have; a run of constants in an IN list counts once."""
 

@@ -15,6 +15,7 @@ from tidegate.filters.template import Template
 from tidegate.filters.values import Constant
 
 _MAX_TEMPLATES: Final = 20_000
+_LONGEST_SHAPE: Final = 10_000  # characters; longer ones will hardly come back
 _templates: dict[str, Template] = {}  # those read without a schema; a schema keeps its own
 
 
@@ -34,7 +35,8 @@ def read(text: str, schema: Schema | None) -> tuple[Template, list[Constant]]:
         template = parse_template(text, values, schema)
         if len(templates) >= _MAX_TEMPLATES:
             templates.clear()
-        templates[shape] = template
+        if len(shape) <= _LONGEST_SHAPE:
+            templates[shape] = template
         return template, values
     if template.steps:
         try:

@@ -9,6 +9,7 @@ other kinds compare only with themselves. What the language has no kind for (byt
 """
 
 import datetime as dt
+import re
 import sys
 from decimal import Decimal
 from enum import Enum
@@ -19,6 +20,9 @@ Constant: TypeAlias = bool | int | float | Decimal | str | dt.date | dt.datetime
 BIGINT_MIN: Final = -(2**63)
 BIGINT_MAX: Final = 2**63 - 1
 MAX_PRECISION: Final = 38
+
+
+_HALF: Final = re.compile(r"[\ud800-\udfff]")  # half a character: no text in UTF-8 has it
 
 
 class _Other(Enum):
@@ -85,8 +89,10 @@ def normal(value: Any) -> Value:
     OTHER
     """
     kind = type(value)
-    if kind is str or kind is float or kind is bool or value is None:
+    if kind is float or kind is bool or value is None:
         return value  # type: ignore[no-any-return]
+    if kind is str:
+        return value if value.isascii() or _HALF.search(value) is None else OTHER
     if kind is int:
         if BIGINT_MIN <= value <= BIGINT_MAX:
             return value  # type: ignore[no-any-return]

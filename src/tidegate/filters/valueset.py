@@ -121,9 +121,17 @@ class ValueSet:
             if theirs is None or not b.within(bounds, theirs):
                 return None if line == "string" and self.texts else False
         if other.texts and "string" in self.spans:
-            for wanted in other.texts:
-                if not any(text.implies(wanted) for text in self.texts):
-                    return None if self.texts or not self._misses(wanted) else False
+            return self._strings_meet(other.texts)
+        return True
+
+    def _strings_meet(self, wanted: Iterable[Text]) -> bool | None:
+        """Whether all strings of this set meet the conditions."""
+        strings = self.spans["string"]
+        if _single(strings):
+            return all(text.holds(single) for text in wanted for single in strings[::2])
+        for text in wanted:
+            if not any(own.implies(text) for own in self.texts):
+                return None if self.texts or not self._misses(text) else False
         return True
 
     def _misses(self, wanted: Text) -> bool:
@@ -278,6 +286,11 @@ def whole(lines: Iterable[Line], *, absent: bool) -> ValueSet:
     return ValueSet(absent, {line.name: line.full for line in lines})
 
 
+def _single(strings: b.Bounds) -> bool:
+    """Whether the bounds hold nothing but single strings."""
+    return all(strings[i] + "\0" == strings[i + 1] for i in range(0, len(strings), 2))
+
+
 def _settle(strings: b.Bounds, texts: frozenset[Text]) -> tuple[b.Bounds, frozenset[Text]]:
     """Draw the certain conclusions from texts: single strings are tried, prefixes cut, and what
     contradicts or follows from the rest is found."""
@@ -286,7 +299,7 @@ def _settle(strings: b.Bounds, texts: frozenset[Text]) -> tuple[b.Bounds, frozen
             strings = b.meet(strings, prefix_bounds(text.pattern.prefix))
     if not strings:
         return (), frozenset()
-    if all(strings[i] + "\0" == strings[i + 1] for i in range(0, len(strings), 2)):
+    if _single(strings):
         kept = [
             bound
             for i in range(0, len(strings), 2)
