@@ -39,8 +39,8 @@ MAX_TOKENS: Final = 100_000
 # A text is a sequence of (plain stretch, lifted piece). Plain are words and symbols; lifted are
 # literals, and besides them what must not be searched for literals: back-quoted names, comments,
 # and whatever does not end as it should, up to the end of the text. Nothing is tried twice.
-_PLAIN = (
-    r"(?:(?![rR]['\"])[A-Za-z_][A-Za-z0-9_]*+|[^A-Za-z_0-9'\"`./\-]++"
+_PLAIN = (  # long runs in one step; a digit or an r within a word starts no literal
+    r"(?:[^0-9'\"`./\-rR]++|[rR](?!['\"])|(?<=[A-Za-z0-9_])(?:[rR]|[0-9]++)"
     r"|-(?!-)|/(?!\*)|\.(?![0-9]))*+"
 )
 _NAME = r"`[^`]*+(?:``[^`]*+)*+`(?!`)"
@@ -64,6 +64,15 @@ def lift(text: str) -> tuple[str, list[Constant]]:
     values: list[Constant] = []
     for plain, piece in _PIECES.findall(text):
         shape.append(plain)
+        if piece.isascii():  # most literals are plain strings and plain integers
+            if piece[:1] == "'" and piece.find("'", 1) == len(piece) - 1 and "\\" not in piece:
+                shape.append("\0s")
+                values.append(piece[1:-1])
+                continue
+            if piece.isdecimal() and len(piece) < 19:
+                shape.append("\0i")
+                values.append(int(piece))
+                continue
         if not piece or piece[0] in "`-/":
             shape.append(piece)
             continue

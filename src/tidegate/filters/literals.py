@@ -89,16 +89,6 @@ def decode(text: str) -> Constant:
         ...
     ValueError: 128Y is beyond tinyint (-128 to 127): write 128
     """
-    if text.isdecimal():
-        if len(text) < 19 and text.isascii():
-            return int(text)
-    elif (
-        text[:1] == "'"
-        and text.find("'", 1) == len(text) - 1
-        and "\\" not in text
-        and text.isascii()
-    ):
-        return text[1:-1]
     if text[:1] in ("'", '"') or (text[:1] in ("r", "R") and text[1:2] in ("'", '"')):
         return _string(text)
     if text[:1].isdigit() or text[:1] == ".":
