@@ -45,6 +45,33 @@ class Mode(Enum):
     NOT_TRUE = "is not true"
     NOT_FALSE = "is not false"
 
+    @property
+    def negated(self) -> "Mode":
+        """The question that NOT makes of this one."""
+        return _NEGATED[self]
+
+    @property
+    def is_positive(self) -> bool:
+        """Whether AND stays AND when it is asked this; otherwise it becomes OR."""
+        return self is Mode.TRUE or self is Mode.NOT_FALSE
+
+    def holds(self, truth: bool | None) -> bool:
+        """The answer for something true, false or, None, unknown.
+
+        >>> Mode.NOT_TRUE.holds(None), Mode.FALSE.holds(None)
+        (True, False)
+        """
+        asked = self is Mode.TRUE or self is Mode.NOT_TRUE
+        return (truth is asked) is (self is Mode.TRUE or self is Mode.FALSE)
+
+
+_NEGATED: Final = {
+    Mode.TRUE: Mode.FALSE,
+    Mode.FALSE: Mode.TRUE,
+    Mode.NOT_TRUE: Mode.NOT_FALSE,
+    Mode.NOT_FALSE: Mode.NOT_TRUE,
+}
+
 
 @dataclass(frozen=True, slots=True)
 class Parameter:

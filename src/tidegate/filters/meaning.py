@@ -35,7 +35,7 @@ def allowed(predicate: Predicate, schema: Schema | None) -> ValueSet:
     """The values for which the predicate holds in its mode."""
     own = None if schema is None else schema[predicate.attribute]
     mode = predicate.mode
-    held = _side(predicate, own, mode is Mode.TRUE or mode is Mode.NOT_FALSE)
+    held = _side(predicate, own, mode.is_positive)
     if mode is Mode.NOT_TRUE or mode is Mode.NOT_FALSE:
         union = held.union(_unknown(predicate, own))
         assert union is not None, "what is unknown has no texts"

@@ -126,12 +126,12 @@ class _Reader:
         if isinstance(node, exp.And | exp.Or):
             return self._junction(node, mode)
         if isinstance(node, exp.Not):
-            return self._node(node.this, _NEGATED[mode])
+            return self._node(node.this, mode.negated)
         if isinstance(node, exp.Is):
             return self._is(node, mode)
         if isinstance(node, exp.Boolean | exp.Null):
             value = None if isinstance(node, exp.Null) else bool(node.this)
-            return Truth(_TRUTH[mode][value])
+            return Truth(mode.holds(value))
         if isinstance(node, exp.Column | exp.Dot):
             return self._predicate(node, self._attribute(node), Operator.EQUAL, (True,), mode)
         for kinds, method in _CONDITIONS:
@@ -149,8 +149,8 @@ class _Reader:
             node = node.this
         parts.append(node)
         nodes = [self._node(part, mode) for part in reversed(parts)]
-        negative = mode in (Mode.FALSE, Mode.NOT_TRUE)
-        return conjunction(nodes) if (kind is exp.And) is not negative else disjunction(nodes)
+        stays = (kind is exp.And) is mode.is_positive
+        return conjunction(nodes) if stays else disjunction(nodes)
 
     def _is(self, node: exp.Is, mode: Mode) -> Node:
         inner, test = node.this, node.args["expression"]
@@ -163,7 +163,7 @@ class _Reader:
             if isinstance(test, exp.Null):
                 return self._predicate(node, attribute, Operator.NULL, (), mode)
             return self._predicate(node, attribute, Operator.SAME, (bool(test.this),), mode)
-        positive = mode in (Mode.TRUE, Mode.NOT_FALSE)
+        positive = mode.is_positive
         if isinstance(test, exp.Null):
             modes = (Mode.NOT_TRUE, Mode.NOT_FALSE) if positive else (Mode.TRUE, Mode.FALSE)
             nodes = [self._node(inner, each) for each in modes]
@@ -178,7 +178,7 @@ class _Reader:
             left, right, operator = right, left, mirrored
         attribute = self._operand_attribute(node, left)
         constant = self._constant(right, attribute)
-        asked = _NEGATED[mode] if negative else mode
+        asked = mode.negated if negative else mode
         return self._predicate(node, attribute, operator, (constant,), asked)
 
     def _between(self, node: exp.Between, mode: Mode) -> Node:
@@ -189,8 +189,7 @@ class _Reader:
             self._predicate(node, attribute, Operator.AT_LEAST, (low,), mode),
             self._predicate(node, attribute, Operator.AT_MOST, (high,), mode),
         ]
-        negative = mode in (Mode.FALSE, Mode.NOT_TRUE)
-        return disjunction(nodes) if negative else conjunction(nodes)
+        return conjunction(nodes) if mode.is_positive else disjunction(nodes)
 
     def _in(self, node: exp.In, mode: Mode) -> Node:
         attribute = self._operand_attribute(node, node.this)
@@ -220,7 +219,7 @@ class _Reader:
                 self._no_condition(pattern)
         attribute = self._operand_attribute(pattern, pattern.this)
         constant = self._constant(pattern.args["expression"], attribute)
-        asked = _NEGATED[mode] if pattern.args.get("negate") else mode
+        asked = mode.negated if pattern.args.get("negate") else mode
         return self._predicate(node, attribute, Operator.LIKE, (constant, escape), asked)
 
     def _escape(self, node: exp.Escape) -> Operand:
@@ -410,20 +409,8 @@ def _bare(node: Any) -> exp.Expr:
     return node
 
 
-_NEGATED: Final = {
-    Mode.TRUE: Mode.FALSE,
-    Mode.FALSE: Mode.TRUE,
-    Mode.NOT_TRUE: Mode.NOT_FALSE,
-    Mode.NOT_FALSE: Mode.NOT_TRUE,
-}
 _ANY_CONSTANT: Final = frozenset(Operator) - TEXT_OPERATORS - {Operator.IN}
 _OUTSIDE: Final = {Mode.TRUE: Mode.NOT_TRUE, Mode.FALSE: Mode.NOT_FALSE}
-_TRUTH: Final[dict[Mode, dict[bool | None, bool]]] = {
-    Mode.TRUE: {True: True, False: False, None: False},
-    Mode.FALSE: {True: False, False: True, None: False},
-    Mode.NOT_TRUE: {True: False, False: True, None: True},
-    Mode.NOT_FALSE: {True: True, False: False, None: True},
-}
 # operator, the operator with its sides exchanged, asked negatively
 _COMPARISONS: Final[dict[type, tuple[Operator, Operator, bool]]] = {
     exp.EQ: (Operator.EQUAL, Operator.EQUAL, False),
