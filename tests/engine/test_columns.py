@@ -108,7 +108,7 @@ def test_every_arrow_type_gives_the_values_of_its_events(name: str, data: st.Dat
 
 @pytest.mark.parametrize("wanted", TYPES)
 @pytest.mark.parametrize("name", ARROW)
-@settings(max_examples=1000 if os.environ.get("TIDEGATE_LONG") == "1" else 12)
+@settings(max_examples=100 if os.environ.get("TIDEGATE_LONG") == "1" else 12)
 @given(data=st.data())
 def test_a_schema_conforms_whole_columns_as_it_does_single_values(
     name: str, wanted: str, data: st.DataObject
