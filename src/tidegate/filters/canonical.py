@@ -67,15 +67,10 @@ def canonical_form(node: Node, schema: Schema | None) -> Form:
 
 def every(parts: Iterable[Form], schema: Schema | None) -> Form:
     """AND of canonical forms."""
-    found: dict[str, list[ValueSet]] = {}
-    others: set[Form] = set()
-    for part in _flat(parts, Every):
-        if part is False:
-            return False
-        if isinstance(part, Constraint):
-            found.setdefault(part.attribute, []).append(part.allowed)
-        elif part is not True:
-            others.add(part)
+    sorted_out = _sort_out(parts, Every, decisive=False)
+    if sorted_out is None:
+        return False
+    found, others = sorted_out
     sets: dict[str, ValueSet] = {}
     kept: list[Form] = []
     for attribute, each in found.items():
@@ -101,15 +96,10 @@ def every(parts: Iterable[Form], schema: Schema | None) -> Form:
 
 def some(parts: Iterable[Form], schema: Schema | None) -> Form:
     """OR of canonical forms."""
-    found: dict[str, list[ValueSet]] = {}
-    others: set[Form] = set()
-    for part in _flat(parts, Some):
-        if part is True:
-            return True
-        if isinstance(part, Constraint):
-            found.setdefault(part.attribute, []).append(part.allowed)
-        elif part is not False:
-            others.add(part)
+    sorted_out = _sort_out(parts, Some, decisive=True)
+    if sorted_out is None:
+        return True
+    found, others = sorted_out
     sets = {attribute: union(each) for attribute, each in found.items()}
     kept = [_constraint(attribute, held, schema) for attribute in sets for held in sets[attribute]]
     if any(constraint is True for constraint in kept):
@@ -123,6 +113,22 @@ def some(parts: Iterable[Form], schema: Schema | None) -> Form:
     if not kept:
         return False
     return kept[0] if len(kept) == 1 else Some(frozenset(kept))
+
+
+def _sort_out(
+    parts: Iterable[Form], kind: type[Every] | type[Some], *, decisive: bool
+) -> tuple[dict[str, list[ValueSet]], set[Form]] | None:
+    """The value sets of each attribute, and the other parts; None if one part decides alone."""
+    found: dict[str, list[ValueSet]] = {}
+    others: set[Form] = set()
+    for part in _flat(parts, kind):
+        if part is decisive:
+            return None
+        if isinstance(part, Constraint):
+            found.setdefault(part.attribute, []).append(part.allowed)
+        elif not isinstance(part, bool):
+            others.add(part)
+    return found, others
 
 
 def _flat(parts: Iterable[Form], kind: type) -> Iterable[Form]:
