@@ -53,6 +53,14 @@ class SchemaError(TidegateError):
     """A schema that cannot be read, or two filters whose schemas differ."""
 
 
+class SubscriptionError(TidegateError):
+    """A subscription's id that is unknown, already there, or of the wrong kind."""
+
+
+class IndexFileError(TidegateError):
+    """An index file that is damaged, foreign or of another version."""
+
+
 class MeasureError(TidegateError):
     """A measure was asked for where no distribution gives one."""
 

@@ -115,9 +115,9 @@ class Filter:
         if unknown:
             known = ", ".join(f":{name}" for name in self.parameters) or "none"
             raise ParameterError(f"the filter has no parameter :{unknown[0]}; it has {known}")
-        constants = {name: _constant(name, value) for name, value in parameters.items()}
+        constants = {name: constant(name, value) for name, value in parameters.items()}
         return Filter.of(
-            map_predicates(self.tree, lambda p: _bind(p, constants, self.schema)), self.schema
+            map_predicates(self.tree, lambda p: bind(p, constants, self.schema)), self.schema
         )
 
     def matches(self, event: Mapping[str, Any]) -> bool:
@@ -168,7 +168,8 @@ class Filter:
         return (Filter.of, (self.tree, self.schema))
 
 
-def _constant(name: str, value: Any) -> Constant:
+def constant(name: str, value: Any) -> Constant:
+    """The value of a parameter as a constant of the language."""
     plain = value if type(value) is str else normal(value)
     if plain is OTHER:
         raise FilterTypeError(
@@ -181,7 +182,8 @@ def _constant(name: str, value: Any) -> Constant:
         raise FilterTypeError(f"parameter :{name}: {error}") from None
 
 
-def _bind(predicate: Predicate, given: dict[str, Constant], schema: Schema | None) -> Predicate:
+def bind(predicate: Predicate, given: Mapping[str, Constant], schema: Schema | None) -> Predicate:
+    """The predicate with these parameters bound, and what that makes of its constants."""
     if not predicate.is_open:
         return predicate
     constants = tuple(

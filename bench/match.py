@@ -1,0 +1,258 @@
+"""How fast are events matched?
+
+Baselines: a scan with NumPy, one attribute after another (`baselines.BruteForce`; trees:
+`baselines.TreeScan`), and joins in DuckDB and Spark SQL. Events come as Arrow tables and matches
+leave as Arrow tables; single events come as dictionaries. All find the same matches, which is
+checked on some events. What an index costs to keep is in `bench.updates`, and is run from here.
+
+Spark runs in a process of its own, so that it is timed by the clock on the wall.
+"""
+
+from __future__ import annotations
+
+import gc
+import tempfile
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import duckdb
+import numpy as np
+
+from bench import updates
+from bench.baselines import (
+    BruteForce,
+    DuckJoin,
+    SparkJoin,
+    TreeScan,
+    assert_same,
+    one_core_spark,
+    pairs_of,
+)
+from bench.figure import Figure, timed
+from tidegate.engine.index import Index
+from tidegate.lab.matching import PADRES_A, PADRES_B, Padres, Trees, padres, trees
+from tidegate.lab.trade import Trade, trade
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from pyspark.sql import SparkSession
+
+SEED = 7
+SUBSCRIPTIONS = 200_000  # of padres-a, padres-b and trees
+MANY = 1_000_000  # of trade, and of padres-b once more
+BATCH = 10_000  # events
+SMALL_BATCH = 2_000  # for a million of padres-b: the matches of 10,000 events would be 4 GB
+ROUNDS = 3  # the best of which counts, after one that does not
+SCANNED = 128  # events for the scans
+LOOPED = 100  # events for the joins that are nested loops
+JOINED = 2_000  # events for the others
+SINGLE = 5_000  # events matched one by one
+CHECKED = 20  # events whose matches are compared
+
+
+def run() -> Iterator[Figure]:
+    """The four workloads, then what it costs to keep an index."""
+    with one_core_spark() as spark:
+        yield from padres_a()
+        reference = Costs()
+        yield from padres_b(reference, spark)
+        yield from many_conjunctions(reference)
+        yield from boolean_trees(reference)
+        yield from alert_rules(spark)
+    yield from updates.run()
+
+
+class Costs:
+    """What padres-b took, in µs per event: other workloads are aimed at multiples of it."""
+
+    count = 0.0
+    pairs = 0.0
+
+
+class Case:
+    """A workload, an index of it, and a scan of it; they agree on some events' matches."""
+
+    def __init__(
+        self, name: str, workload: Padres | Trees | Trade, batch: int, scanned: int
+    ) -> None:
+        self.title = f"{name}, {len(workload):,} subscriptions"
+        self.workload = workload
+        self.index = Index(workload.schema)
+        self.index.add_many(workload.table())
+        self.index.flush()
+        self.events = workload.events(batch)
+        self.points = workload.points(self.events.slice(0, scanned))
+        self.scanned = len(self.events.slice(0, scanned))
+        self.scan = (
+            TreeScan(workload) if isinstance(workload, Trees) else BruteForce(workload.ranges)
+        )
+        self.matches = f"{self._check():,.0f} matches per event"
+
+    def _check(self) -> float:
+        """Compare the first events' matches; return how many matches an event has."""
+        few = self.events.slice(0, CHECKED)
+        found = pairs_of(self.index.match_batch(few))
+        assert_same(found, self.scan.pairs(self.workload.points(few)))
+        counts = self.index.count_batch(self.events)
+        rows = self.index.match_batch(self.events)["event"].to_numpy()
+        assert np.array_equal(counts, np.bincount(rows, minlength=len(self.events)))
+        return float(counts.mean())
+
+    def count(self) -> tuple[float, float]:
+        """What counting takes us and the scan."""
+        return (
+            _cost(lambda: self.index.count_batch(self.events), len(self.events)),
+            _cost(lambda: self.scan.counts(self.points), self.scanned),
+        )
+
+    def pairs(self) -> tuple[float, float]:
+        """What finding all pairs takes us and the scan."""
+        return (
+            _cost(lambda: self.index.match_batch(self.events), len(self.events)),
+            _cost(lambda: self.scan.matches(self.points), self.scanned),
+        )
+
+
+def padres_a() -> Iterator[Figure]:
+    """Conjunctions of few distinct predicates."""
+    case = Case("padres-a", padres(SUBSCRIPTIONS, PADRES_A, SEED), BATCH, SCANNED)
+    yield _faster(f"{case.title}, count", *case.count(), note=case.matches)
+    yield _faster(f"{case.title}, pairs", *case.pairs(), note=case.matches)
+
+
+def padres_b(reference: Costs, spark: SparkSession) -> Iterator[Figure]:
+    """Conjunctions of more distinct predicates: batches, joins, memory, single events."""
+    workload = padres(SUBSCRIPTIONS, PADRES_B, SEED)
+    case = Case("padres-b", workload, BATCH, SCANNED)
+    reference.count, scanned = case.count()
+    yield _faster(f"{case.title}, count", reference.count, scanned, 250, case.matches)
+    reference.pairs, scanned = case.pairs()
+    yield _faster(f"{case.title}, pairs", reference.pairs, scanned, 60, case.matches)
+    yield from _joins(case.title, workload, spark, LOOPED, scanned)
+    yield updates.footprint(f"{case.title}, memory of the batch index", case.index, 64)
+    middle, high = _single(case)
+    title = f"{case.title}, single events"
+    yield _faster(f"{title}, p50", middle, scanned, 10)
+    yield _faster(f"{title}, p99", high, scanned)
+    yield updates.footprint(f"{case.title}, memory in all", case.index, 128)
+
+
+def many_conjunctions(reference: Costs) -> Iterator[Figure]:
+    """Five times as many conjunctions."""
+    case = Case("padres-b", padres(MANY, PADRES_B, SEED), SMALL_BATCH, SCANNED // 4)
+    than = f"{SUBSCRIPTIONS:,} subscriptions"
+    yield _multiple(f"{case.title}, count", *case.count(), reference.count, 6, than, case.matches)
+    yield _multiple(f"{case.title}, pairs", *case.pairs(), reference.pairs, 6, than, case.matches)
+
+
+def boolean_trees(reference: Costs) -> Iterator[Figure]:
+    """Trees, beside the conjunctions of padres-b."""
+    case = Case("trees", trees(SUBSCRIPTIONS, SEED), BATCH, SCANNED)
+    than = "padres-b"
+    yield _multiple(f"{case.title}, count", *case.count(), reference.count, 3, than, case.matches)
+    yield _multiple(f"{case.title}, pairs", *case.pairs(), reference.pairs, 3, than, case.matches)
+
+
+def alert_rules(spark: SparkSession) -> Iterator[Figure]:
+    """A symbol and a range of prices: batches, joins, single events."""
+    workload = trade(MANY, SEED)
+    case = Case("trade", workload, BATCH, SCANNED)
+    yield _faster(f"{case.title}, count", *case.count(), note=case.matches)
+    pairs, scanned = case.pairs()
+    yield _faster(f"{case.title}, pairs", pairs, scanned, 800, case.matches)
+    yield from _joins(case.title, workload, spark, JOINED, scanned)
+    middle, high = _single(case)
+    title = f"{case.title}, single events"
+    yield _faster(f"{title}, p50", middle, scanned)
+    yield replace(_faster(f"{title}, p99", high, scanned), aim="at most 100 µs", met=high <= 100)
+
+
+def _cost(call: Callable[[], object], events: int) -> float:
+    """What an event takes, in µs: the best of some rounds after one that does not count."""
+    call()
+    seconds = []
+    for _ in range(ROUNDS):
+        with timed() as watch:
+            result = call()
+        del result  # freed outside the time, so that the next round may have its memory
+        seconds.append(watch.seconds)
+    return min(seconds) / events * 1e6
+
+
+def _single(case: Case) -> tuple[float, float]:
+    """From a dictionary to its matches, in µs: the median and the 99th percentile."""
+    index, events = case.index, case.events.slice(0, SINGLE)
+    singles = events.to_pylist()
+    for event in singles[:100]:
+        index.match(event)
+    costs, counts = [], []
+    clock = time.thread_time_ns
+    gc.collect()
+    gc.disable()
+    for event in singles:
+        start = clock()
+        count = len(index.match(event))
+        costs.append(clock() - start)
+        counts.append(count)
+    gc.enable()
+    assert counts == index.count_batch(events).tolist()
+    middle, high = np.percentile(costs, [50, 99]) / 1e3
+    return float(middle), float(high)
+
+
+def _joins(
+    title: str, workload: Padres | Trade, spark: SparkSession, events: int, scanned: float
+) -> Iterator[Figure]:
+    """DuckDB and Spark SQL, beside the scan."""
+    points = workload.points(workload.events(events))
+    few = {name: values[:CHECKED] for name, values in points.items()}
+    expected = BruteForce(workload.ranges).pairs(few)
+    with duckdb.connect() as connection:
+        duck = DuckJoin(connection, workload.ranges)
+        assert_same(duck.pairs(few), expected)
+        cost = _cost(lambda: duck.pairs(points), events)
+    yield _faster(f"{title}, pairs by a join in DuckDB", cost, scanned, note="one thread")
+    with tempfile.TemporaryDirectory() as folder:
+        join = SparkJoin(spark, workload.ranges, Path(folder))
+        assert_same(join.pairs(few), expected)
+        frame = join.prepare(points)
+        seconds = []
+        for _ in range(1 + ROUNDS):
+            start = time.perf_counter()
+            frame.write.format("noop").mode("overwrite").save()
+            seconds.append(time.perf_counter() - start)
+    cost = min(seconds) / events * 1e6
+    note = "local[1], wall clock"
+    yield _faster(f"{title}, pairs by a join in Spark SQL", cost, scanned, note=note)
+
+
+def _faster(
+    name: str, cost: float, scanned: float, times: float | None = None, note: str = ""
+) -> Figure:
+    """A cost beside that of the scan, aimed at being so many times lower."""
+    ratio = scanned / cost
+    return Figure(
+        name,
+        cost,
+        scanned,
+        ratio,
+        "µs/event",
+        note=note,
+        aim="" if times is None else f"at least {times:g} times as fast as NumPy",
+        met=times is None or ratio >= times,
+    )
+
+
+def _multiple(
+    name: str, cost: float, scanned: float, base: float, most: float, than: str, note: str
+) -> Figure:
+    """A cost beside that of the scan, aimed at a multiple of another cost of ours."""
+    times = cost / base
+    return replace(
+        _faster(name, cost, scanned, note=f"{note}, {times:.2f} times {than}"),
+        aim=f"at most {most:g} times as long as {than}",
+        met=times <= most,
+    )

@@ -1,0 +1,120 @@
+"""Where does an event lie among the ends of all conditions on an attribute?
+
+The conditions on one attribute cut each line its values can lie on (`filters.lines`) at a few
+places. An `Axis` is one attribute and one line: the cuts in order, and each condition on it as
+**pieces**, intervals of ranks; the rank of a value is the number of cuts at or before it. All that
+the conditions can tell apart about an event's value is its rank. *Absent* is an axis of one rank.
+
+An axis is made when the first value on its line comes: without a schema, nobody knows before.
+"""
+
+from bisect import bisect_right
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tidegate.engine.arrow import Stretch
+from tidegate.filters.lines import STRING, Line
+from tidegate.filters.valueset import ValueSet
+
+Ranks: TypeAlias = NDArray[np.uint32]
+Numbered: TypeAlias = Iterable[tuple[int, ValueSet]]
+
+_FEW: Final = 8  # cuts among which a search is as fast as a table
+_TABLE: Final = 65_536  # keys of a table
+_REMEMBERED: Final = 65_536  # strings whose rank is kept from batch to batch
+
+
+@dataclass(frozen=True, slots=True)
+class Pieces:
+    """Conditions as half-open intervals of ranks."""
+
+    condition: NDArray[np.uint32]
+    low: Ranks
+    high: Ranks
+
+
+class Axis:
+    """One attribute and one line: how values get ranks, and conditions pieces."""
+
+    def __init__(self, line: Line, conditions: Numbered) -> None:
+        self.line = line
+        found = [
+            (number, bounds[i], bounds[i + 1])
+            for number, held in conditions
+            if not (held.texts and line.name == "string")
+            for bounds in (held.spans.get(line.name, ()),)
+            for i in range(0, len(bounds), 2)
+        ]
+        lowest, highest = line.full
+        cuts = {low for _, low, _ in found if low > lowest}
+        self._cuts: list[Any] = sorted(cuts | {high for _, _, high in found if high < highest})
+        places = {cut: place for place, cut in enumerate(self._cuts, 1)}
+        self.size = len(self._cuts) + 1
+        self.pieces = Pieces(
+            np.array([number for number, _, _ in found], np.uint32),
+            np.array([places.get(low, 0) for _, low, _ in found], np.uint32),
+            np.array([places.get(high, self.size) for _, _, high in found], np.uint32),
+        )
+        self._known: dict[str, int] = {}
+        self._integers: dict[int, NDArray[Any]] = {}
+        self._tables: dict[int, Ranks] = {}
+
+    def ranks(self, stretch: Stretch) -> Ranks:
+        """The ranks of a stretch's values, which lie on this axis's line."""
+        if self.line is STRING:
+            by_text = [self._rank_of(text) for text in stretch.texts]
+            return np.array(by_text, np.uint32)[stretch.keys]
+        cuts = self._scaled(stretch.line.scale)
+        if len(cuts) > _FEW and cuts.dtype == stretch.keys.dtype == np.int64:
+            return self._looked_up(cuts, stretch)
+        return np.searchsorted(cuts, stretch.keys, side="right").astype(np.uint32)
+
+    def _looked_up(self, cuts: NDArray[np.int64], stretch: Stretch) -> Ranks:
+        """Ranks from a table of all keys between the first and the last cut, if they are few."""
+        scale, first, last = stretch.line.scale, int(cuts[0]), int(cuts[-1])
+        if last - first > _TABLE:
+            return np.searchsorted(cuts, stretch.keys, side="right").astype(np.uint32)
+        table = self._tables.get(scale)
+        if table is None:
+            keys = np.arange(first - 1, last + 1)
+            found = np.searchsorted(cuts, keys, side="right").astype(np.uint32)
+            table = self._tables[scale] = found
+        clipped = np.clip(stretch.keys, first - 1, last)
+        clipped -= first - 1
+        ranks: Ranks = table[clipped]
+        return ranks
+
+    def rank(self, key: Any, scale: int) -> int:
+        """The rank of one value."""
+        if self.line is STRING:
+            return self._rank_of(key)
+        return int(np.searchsorted(self._scaled(scale), key, side="right"))
+
+    def _rank_of(self, text: str) -> int:
+        rank = self._known.get(text)
+        if rank is None:
+            rank = bisect_right(self._cuts, text)
+            if len(self._known) >= _REMEMBERED:
+                self._known.clear()
+            self._known[text] = rank
+        return rank
+
+    def _scaled(self, scale: int) -> NDArray[Any]:
+        """The cuts as keys of that scale: the first key of it that is not before the cut."""
+        found = self._integers.get(scale)
+        if found is None:
+            step = 10 ** (self.line.scale - scale) if self.line.scale > scale else 1
+            cuts = [-(-cut // step) for cut in self._cuts]
+            small = not cuts or (cuts[0] >= -(2**63) and cuts[-1] < 2**63)
+            found = self._integers[scale] = np.array(cuts, np.int64 if small else object)
+        return found
+
+    @property
+    def nbytes(self) -> int:
+        """The memory of the cuts and pieces."""
+        tables = sum(table.nbytes for table in self._tables.values())
+        return 8 * len(self._cuts) + 12 * len(self.pieces.condition) + tables

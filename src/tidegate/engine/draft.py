@@ -1,0 +1,428 @@
+"""What do these subscriptions ask for, as numbers?
+
+A **draft** is what filters become before it is decided where they are kept: each an **entry**, the
+AND of numbered conditions (`conditions`), of ranges of its own (`ranges`), and of at most one
+**program** (`programs`), for what is neither. Subscriptions whose filters come out the same share
+an entry.
+
+Filters come one by one (`Drafter.add`), or as blocks of many with one text and columns of constants
+(`Drafter.add_block`), where each distinct constant is looked at once, and those of ranges not even
+that; or from entries compiled before (`Drafter.add_draft`).
+
+Invariant: an event matches a filter if and only if it meets all parts of its entry; a filter that
+nothing can match has the entry `NO_ENTRY`.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from tidegate.engine.conditions import ALWAYS, NEVER, Conditions
+from tidegate.engine.programs import NO_PROGRAM, Programs
+from tidegate.engine.ranges import Ranges, can_be_range, concatenate, from_columns
+from tidegate.engine.subscription import Block
+from tidegate.filters.expression import And, Node, Parameter, Predicate, Truth
+from tidegate.filters.filter import Filter, bind, constant
+from tidegate.filters.schema import Schema
+
+Integers: TypeAlias = NDArray[np.int64]
+
+NO_ENTRY: Final = -1
+
+_MANY: Final = 1024  # distinct constants of an attribute, from which on ranges keep their own
+_SHARED: Final = 4  # uses of each distinct constant, on average, that make it worth a condition
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """Entries as flat arrays. `x_start[i]:x_start[i + 1]` is the part of entry i."""
+
+    conditions: Conditions
+    programs: Programs
+    attributes: tuple[str, ...]  # of the ranges
+    ref_start: NDArray[np.int64]
+    refs: NDArray[np.int32]  # conditions, ascending within an entry
+    range_start: NDArray[np.int64]
+    range_attribute: NDArray[np.uint16]
+    ranges: Ranges
+    program: NDArray[np.int32]
+    entry: NDArray[np.int32]  # of each subscription
+
+    def __len__(self) -> int:
+        return len(self.program)
+
+
+@dataclass(slots=True)
+class _Part:
+    """Some subscriptions, each an entry for the time being."""
+
+    ref_count: NDArray[Any]
+    refs: NDArray[Any]
+    range_count: NDArray[Any]
+    range_attribute: NDArray[Any]
+    ranges: Ranges
+    program: NDArray[Any]
+    never: NDArray[np.bool_]
+
+
+@dataclass(slots=True)
+class _Singles:
+    """Subscriptions that came one by one."""
+
+    ref_count: list[int] = field(default_factory=list)
+    refs: list[int] = field(default_factory=list)
+    program: list[int] = field(default_factory=list)
+    never: list[bool] = field(default_factory=list)
+
+
+class Drafter:
+    """Collects subscriptions; `finish` makes the draft of them, in the order they came."""
+
+    def __init__(self, schema: Schema | None) -> None:
+        self.schema = schema
+        self.conditions = Conditions(schema)
+        self.programs = Programs(self.conditions)
+        self._attributes: dict[str, int] = {}
+        self._parts: list[_Part] = []
+        self._singles = _Singles()
+
+    def add(self, filter: Filter) -> None:
+        """One more subscription; the filter's parameters are bound."""
+        refs, program = self._conjunction(_top(filter.tree))
+        singles = self._singles
+        never = NEVER in refs or program == NEVER
+        singles.never.append(never)
+        kept = [] if never else sorted(number for number in refs if number != ALWAYS)
+        singles.refs += kept
+        singles.ref_count.append(len(kept))
+        singles.program.append(NO_PROGRAM if never or program == ALWAYS else program)
+
+    def _conjunction(self, parts: Iterable[Node]) -> tuple[set[int], int]:
+        """The conditions of a conjunction, one for each attribute, and its program."""
+        found: dict[str, int] = {}
+        rest: list[Node] = []
+        for part in parts:
+            if isinstance(part, Predicate):
+                number = self.conditions.of(part)
+                other = found.get(part.attribute)
+                if other is not None:
+                    number = self.conditions.both(number, other)
+                found[part.attribute] = number
+            elif isinstance(part, Truth):
+                if not part.value:
+                    return {NEVER}, ALWAYS
+            else:
+                rest.append(part)
+        return set(found.values()), self.programs.of(And(tuple(rest))) if rest else ALWAYS
+
+    def add_block(self, block: Block) -> None:
+        """Many more, of one filter."""
+        self._close_singles()
+        if len(block):
+            self._parts.append(_BlockReader(self, block).part())
+
+    def add_draft(self, draft: Draft, which: NDArray[Any]) -> None:
+        """Those subscriptions of another draft, which was made under the same schema."""
+        self._close_singles()
+        entries = draft.entry[which].astype(np.int64)
+        never = entries == NO_ENTRY
+        if never.all():
+            self._parts.append(_nothing(len(which)))
+            return
+        entries[never] = 0
+        ref_count = np.where(never, 0, np.diff(draft.ref_start)[entries])
+        refs = draft.refs[pick(draft.ref_start[entries], ref_count)]
+        range_count = np.where(never, 0, np.diff(draft.range_start)[entries])
+        ranges = pick(draft.range_start[entries], range_count)
+        names = np.array([self._attribute(name) for name in draft.attributes], np.uint16)
+        program = np.where(never, NO_PROGRAM, draft.program[entries])
+        used = np.unique(program)
+        adopted = {int(old): self._adopt(draft, int(old)) for old in used if old != NO_PROGRAM}
+        self._parts.append(
+            _Part(
+                ref_count,
+                _sorted_within(_renamed(refs, self._number, draft), ref_count),
+                range_count,
+                names[draft.range_attribute[ranges]] if len(ranges) else np.empty(0, np.uint16),
+                draft.ranges.take(ranges),
+                _mapped(program, {NO_PROGRAM: NO_PROGRAM, **adopted}),
+                never,
+            )
+        )
+
+    def _number(self, draft: Draft, old: int) -> int:
+        """The number here of a condition of another draft."""
+        theirs = draft.conditions
+        return self.conditions.number(
+            theirs.attributes[old], theirs.sets[old], theirs.nodes[old]
+        )
+
+    def _adopt(self, draft: Draft, program: int) -> int:
+        return self.programs.adopt(
+            draft.programs.tokens(program), lambda old: self._number(draft, old)
+        )
+
+    def _attribute(self, name: str) -> int:
+        return self._attributes.setdefault(name, len(self._attributes))
+
+    def _close_singles(self) -> None:
+        singles, self._singles = self._singles, _Singles()
+        size = len(singles.never)
+        if size:
+            self._parts.append(
+                _Part(
+                    np.array(singles.ref_count, np.int64),
+                    np.array(singles.refs, np.int32),
+                    np.zeros(size, np.int64),
+                    np.empty(0, np.uint16),
+                    concatenate([]),
+                    np.array(singles.program, np.int32),
+                    np.array(singles.never, np.bool_),
+                )
+            )
+
+    def finish(self) -> Draft:
+        """The draft of everything added."""
+        from tidegate.engine.sharing import share
+
+        self._close_singles()
+        parts = self._parts or [_nothing(0)]
+        together = _Part(
+            np.concatenate([part.ref_count for part in parts]),
+            np.concatenate([part.refs for part in parts]).astype(np.int32),
+            np.concatenate([part.range_count for part in parts]),
+            np.concatenate([part.range_attribute for part in parts]).astype(np.uint16),
+            concatenate([part.ranges for part in parts]),
+            np.concatenate([part.program for part in parts]).astype(np.int32),
+            np.concatenate([part.never for part in parts]),
+        )
+        everything = Draft(
+            self.conditions,
+            self.programs,
+            tuple(self._attributes),
+            starts(together.ref_count),
+            together.refs,
+            starts(together.range_count),
+            together.range_attribute,
+            together.ranges,
+            together.program,
+            np.where(together.never, NO_ENTRY, np.arange(len(together.never))).astype(np.int32),
+        )
+        first, entry = share(everything)
+        return _restrict(everything, first, entry)
+
+    def block_range(
+        self, attribute: str, ends: Sequence[tuple[Any, pa.Array]]
+    ) -> tuple[int, Ranges] | None:
+        """Ranges on an attribute from columns of constants, if they can be such."""
+        own = None if self.schema is None else self.schema[attribute]
+        found = from_columns(ends, own)
+        return None if found is None else (self._attribute(attribute), found)
+
+
+class _BlockReader:
+    """How the subscriptions of one block become entries, a column at a time."""
+
+    def __init__(self, drafter: Drafter, block: Block) -> None:
+        self._drafter = drafter
+        self._block = block
+        self._codes: dict[str, tuple[NDArray[np.int64], pa.Array]] = {}
+
+    def part(self) -> _Part:
+        size = len(self._block)
+        by_attribute: dict[str, list[Predicate]] = {}
+        rest: list[Node] = []
+        for node in _top(self._block.filter.tree):
+            if isinstance(node, Predicate):
+                by_attribute.setdefault(node.attribute, []).append(node)
+            else:
+                rest.append(node)
+        columns: list[NDArray[np.int32]] = []
+        ranges: list[tuple[int, Ranges]] = []
+        for predicates in by_attribute.values():
+            found = self._range(predicates)
+            if found is not None:
+                ranges.append(found)
+            else:
+                columns.append(self._condition(predicates))
+        program = self._program(rest)
+        never = program == NEVER
+        for column in columns:
+            never |= column == NEVER
+        refs, ref_count = _rows(columns, never, size)
+        keep = np.flatnonzero(~never)
+        attribute = np.tile(np.array([number for number, _ in ranges], np.uint16), len(keep))
+        order = np.arange(len(ranges) * len(keep)).reshape(len(ranges), len(keep)).T.ravel()
+        return _Part(
+            ref_count,
+            refs,
+            np.where(never, 0, len(ranges)),
+            attribute,
+            concatenate([each.take(keep) for _, each in ranges]).take(order),
+            np.where(never | (program == ALWAYS), NO_PROGRAM, program),
+            never,
+        )
+
+    def _range(self, predicates: list[Predicate]) -> tuple[int, Ranges] | None:
+        """As ranges, if their constants nearly all differ."""
+        if not can_be_range(predicates):
+            return None
+        ends: list[tuple[Any, pa.Array]] = []
+        for predicate in predicates:
+            operand = predicate.constants[0]
+            if not isinstance(operand, Parameter):
+                return None
+            column = self._block.columns[operand.name]
+            if column.null_count or pa.types.is_string(column.type):
+                return None
+            ends.append((predicate.operator, column))
+        distinct = max(pc.count_distinct(column).as_py() for _, column in ends)
+        if distinct < _MANY or distinct * _SHARED < len(self._block):
+            return None
+        return self._drafter.block_range(predicates[0].attribute, ends)
+
+    def _condition(self, predicates: list[Predicate]) -> NDArray[np.int32]:
+        """The number of the condition that the predicates state, for each row."""
+        conditions = self._drafter.conditions
+
+        def number(bound: list[Predicate]) -> int:
+            found = conditions.of(bound[0])
+            for other in bound[1:]:
+                found = conditions.both(found, conditions.of(other))
+            return found
+
+        return self._each(predicates, number)
+
+    def _program(self, rest: list[Node]) -> NDArray[np.int32]:
+        size = len(self._block)
+        if not rest:
+            return np.full(size, ALWAYS, np.int32)
+        whole = And(tuple(rest))
+        leaves = self._drafter.programs.leaves(whole)
+        codes, firsts = self._distinct(leaves)
+        numbers = []
+        for constants in self._constants(leaves, firsts):
+            bound = [bind(leaf, constants, self._drafter.schema) for leaf in leaves]
+            numbers.append(self._drafter.programs.of(whole, bound))
+        return np.array(numbers, np.int32)[codes]
+
+    def _each(self, predicates: list[Predicate], number: Any) -> NDArray[np.int32]:
+        """What `number` says of the predicates, asked once for each distinct row."""
+        codes, firsts = self._distinct(predicates)
+        numbers = [
+            number([bind(predicate, constants, self._drafter.schema) for predicate in predicates])
+            for constants in self._constants(predicates, firsts)
+        ]
+        return np.array(numbers, np.int32)[codes]
+
+    def _distinct(self, predicates: list[Predicate]) -> tuple[Integers, Integers]:
+        """Which rows have the same constants: a code for each, and a row for each code."""
+        size = len(self._block)
+        codes = np.zeros(size, np.int64)
+        for name in _names(predicates):
+            if name not in self._codes:
+                encoded = self._block.columns[name].dictionary_encode(null_encoding="encode")
+                numbers = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+                self._codes[name] = (numbers, encoded.dictionary)
+            own, dictionary = self._codes[name]
+            codes = codes * max(len(dictionary), 1) + own
+            _, codes = np.unique(codes, return_inverse=True)  # small again, so nothing overflows
+        _, firsts, codes = np.unique(codes, return_index=True, return_inverse=True)
+        return codes.astype(np.int64), firsts.astype(np.int64)
+
+    def _constants(self, predicates: list[Predicate], rows: Integers) -> list[dict[str, Any]]:
+        names = _names(predicates)
+        taken = {
+            name: self._block.columns[name].take(pa.array(rows)).to_pylist() for name in names
+        }
+        return [
+            {name: constant(name, taken[name][i]) for name in names} for i in range(len(rows))
+        ]
+
+
+def _names(predicates: list[Predicate]) -> list[str]:
+    return list(
+        dict.fromkeys(c.name for p in predicates for c in p.constants if isinstance(c, Parameter))
+    )
+
+
+def _top(tree: Node) -> Sequence[Node]:
+    return tree.parts if isinstance(tree, And) else (tree,)
+
+
+def _rows(
+    columns: list[NDArray[np.int32]], never: NDArray[np.bool_], size: int
+) -> tuple[NDArray[np.int32], Integers]:
+    """Columns of numbers as rows of different lengths: ascending, without ALWAYS."""
+    if not columns:
+        return np.empty(0, np.int32), np.zeros(size, np.int64)
+    table = np.sort(np.stack(columns, axis=1), axis=1)
+    kept = (table >= 0) & ~never[:, None]
+    return table[kept], kept.sum(axis=1)
+
+
+def _sorted_within(refs: NDArray[Any], counts: NDArray[Any]) -> NDArray[Any]:
+    """The refs of each entry ascending."""
+    entries = np.repeat(np.arange(len(counts)), counts)
+    return refs[np.lexsort((refs, entries))]
+
+
+def _renamed(refs: NDArray[Any], number: Any, draft: Draft) -> NDArray[np.int32]:
+    return _mapped(refs, {old: number(draft, old) for old in np.unique(refs).tolist()})
+
+
+def _mapped(values: NDArray[Any], names: dict[int, int]) -> NDArray[np.int32]:
+    """Each value replaced by what the mapping has for it."""
+    distinct, places = np.unique(values, return_inverse=True)
+    return np.array([names[int(value)] for value in distinct], np.int32)[places]
+
+
+def starts(counts: NDArray[Any]) -> Integers:
+    """Where parts of these lengths begin, and where the last one ends."""
+    found = np.zeros(len(counts) + 1, np.int64)
+    np.cumsum(counts, out=found[1:])
+    return found
+
+
+def pick(begin: NDArray[Any], counts: NDArray[Any]) -> Integers:
+    """The places begin[i], begin[i] + 1, … of all i, as many as counted."""
+    ends = np.cumsum(counts)
+    if not len(ends) or not ends[-1]:
+        return np.empty(0, np.int64)
+    return np.arange(ends[-1]) + np.repeat(begin - ends + counts, counts)
+
+
+def _nothing(size: int) -> _Part:
+    return _Part(
+        np.zeros(size, np.int64),
+        np.empty(0, np.int32),
+        np.zeros(size, np.int64),
+        np.empty(0, np.uint16),
+        concatenate([]),
+        np.full(size, NO_PROGRAM, np.int32),
+        np.ones(size, np.bool_),
+    )
+
+
+def _restrict(draft: Draft, first: Integers, entry: NDArray[np.int32]) -> Draft:
+    """The draft with only the entries `first`, which subscriptions have by the numbers `entry`."""
+    ref_count = np.diff(draft.ref_start)[first]
+    range_count = np.diff(draft.range_start)[first]
+    ranges = pick(draft.range_start[first], range_count)
+    return Draft(
+        draft.conditions,
+        draft.programs,
+        draft.attributes,
+        starts(ref_count),
+        draft.refs[pick(draft.ref_start[first], ref_count)],
+        starts(range_count),
+        draft.range_attribute[ranges],
+        draft.ranges.take(ranges),
+        draft.program[first],
+        entry,
+    )

@@ -1,0 +1,35 @@
+"""A batch of events, with what was worked out about it kept.
+
+Several structures look at the same columns of a batch; each column is read once.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tidegate.engine.axes import Axis
+from tidegate.engine.columns import Batch, Column
+
+
+class EncodedBatch:
+    """A batch and its columns, each made when first asked for. Used by one thread."""
+
+    def __init__(self, batch: Batch) -> None:
+        self.batch = batch
+        self.size = len(batch)
+        self._columns: dict[str, Column] = {}
+        self._ranks: dict[tuple[int, str, int], NDArray[np.uint32]] = {}
+
+    def column(self, attribute: str) -> Column:
+        """One attribute of all events."""
+        column = self._columns.get(attribute)
+        if column is None:
+            column = self._columns[attribute] = self.batch.column(attribute)
+        return column
+
+    def ranks(self, axis: Axis, attribute: str, stretch: int) -> NDArray[np.uint32]:
+        """The ranks of one stretch of an attribute's column on an axis."""
+        key = (id(axis), attribute, stretch)  # the axis outlives the batch: its segment holds it
+        found = self._ranks.get(key)
+        if found is None:
+            found = self._ranks[key] = axis.ranks(self.column(attribute).stretches[stretch])
+        return found

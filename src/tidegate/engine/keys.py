@@ -1,0 +1,147 @@
+"""Which group of entries has an event's key?
+
+Entries that demand single values of some attributes (`symbol = 'IBM' AND venue = 'X'`) are kept in
+groups by these values, their **key**; an event looks at the one group whose key it has. A condition
+can be part of a key if on each line it allows one value at most, and no other condition of the
+attribute allows that value: then an event's value names the condition.
+"""
+
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tidegate.engine.arrow import Stretch
+from tidegate.engine.conditions import Conditions
+from tidegate.engine.encoded import EncodedBatch
+from tidegate.engine.rows import line_named
+from tidegate.filters.lines import STRING
+from tidegate.filters.valueset import ValueSet
+
+Integers: TypeAlias = NDArray[np.int64]
+
+NO_GROUP: Final = -1
+
+
+def is_point(held: ValueSet) -> bool:
+    """Whether the set has one value at most on each line, and is not about text or absence."""
+    if held.absent or held.texts or not held.spans:
+        return False
+    return all(
+        len(bounds) == 2
+        and (bounds[1] == bounds[0] + "\0" if name == "string" else bounds[1] == bounds[0] + 1)
+        for name, bounds in held.spans.items()
+    )
+
+
+def points(conditions: Conditions, numbers: NDArray[Any]) -> set[int]:
+    """Those conditions, of the ones given, that can be part of a key."""
+    found: set[int] = set()
+    taken: set[tuple[str, str, Any]] = set()
+    for number in numbers.tolist():
+        held = conditions.sets[number]
+        if is_point(held):
+            attribute = conditions.attributes[number]
+            own = {(attribute, name, bounds[0]) for name, bounds in held.spans.items()}
+            if not own & taken:
+                taken |= own
+                found.add(number)
+    return found
+
+
+class KeyTable:
+    """Groups numbered by their keys: the conditions of each, one column for each attribute."""
+
+    def __init__(self, conditions: Conditions, columns: tuple[NDArray[np.int32], ...]) -> None:
+        self._conditions = conditions
+        self.columns = columns
+        self.attributes = tuple(conditions.attributes[int(column[0])] for column in columns)
+        self._distinct = [np.unique(column) for column in columns]
+        codes = np.zeros(len(columns[0]), np.int64)
+        for distinct, column in zip(self._distinct, columns, strict=True):
+            codes = codes * len(distinct) + np.searchsorted(distinct, column)
+        self._order = np.argsort(codes)
+        self._codes = codes[self._order]
+        self._tables: dict[tuple[int, str, int], Any] = {}
+
+    def __len__(self) -> int:
+        return len(self._codes)
+
+    def groups(self, batch: EncodedBatch) -> Integers:
+        """The group of each event, or `NO_GROUP`."""
+        codes = np.zeros(batch.size, np.int64)
+        known = np.ones(batch.size, np.bool_)
+        for place, attribute in enumerate(self.attributes):
+            own = np.full(batch.size, -1, np.int64)
+            for stretch in batch.column(attribute).stretches:
+                own[stretch.rows] = self._places(place, stretch)
+            known &= own >= 0
+            codes = codes * len(self._distinct[place]) + own
+        return self._groups(codes, known)
+
+    def group(self, keys: list[tuple[str, Any, int]]) -> int:
+        """The group of one event, given the line, key and scale of each attribute's value."""
+        code = 0
+        for place, (name, key, scale) in enumerate(keys):
+            table = self._table(place, name, scale)
+            if isinstance(table, dict):
+                own = table.get(key, -1)
+            else:
+                at = int(np.searchsorted(table[0], key))
+                own = int(table[1][at]) if at < len(table[0]) and table[0][at] == key else -1
+            if own < 0:
+                return NO_GROUP
+            code = code * len(self._distinct[place]) + own
+        at = int(np.searchsorted(self._codes, code))
+        return int(self._order[at]) if at < len(self) and self._codes[at] == code else NO_GROUP
+
+    def _groups(self, codes: Integers, known: NDArray[np.bool_]) -> Integers:
+        if len(self.attributes) == 1:  # every place has its group: places are the groups' order
+            return np.where(known, self._order[np.where(known, codes, 0)], NO_GROUP)
+        at = np.minimum(np.searchsorted(self._codes, codes), len(self) - 1)
+        known &= self._codes[at] == codes
+        return np.where(known, self._order[at], NO_GROUP)
+
+    def _places(self, place: int, stretch: Stretch) -> Integers:
+        """For each value, the place of its condition among those of the attribute, or -1."""
+        table = self._table(place, stretch.line.name, stretch.line.scale)
+        if isinstance(table, dict):
+            by_text = np.array([table.get(text, -1) for text in stretch.texts], np.int64)
+            found: Integers = by_text[stretch.keys]
+            return found
+        keys, places = table
+        if not len(keys):
+            return np.full(len(stretch.keys), -1, np.int64)
+        at = np.minimum(np.searchsorted(keys, stretch.keys), len(keys) - 1)
+        return np.where(keys[at] == stretch.keys, places[at], -1).astype(np.int64)
+
+    def _table(self, place: int, name: str, scale: int) -> Any:
+        """The keys on one line and the places of their conditions; a dict for strings."""
+        table = self._tables.get((place, name, scale))
+        if table is None:
+            sets = [self._conditions.sets[number] for number in self._distinct[place].tolist()]
+            found = {
+                held.spans[name][0]: at for at, held in enumerate(sets) if name in held.spans
+            }
+            table = found if name == STRING.name else self._sorted(place, name, scale, found)
+            self._tables[place, name, scale] = table
+        return table
+
+    def _sorted(self, place: int, name: str, scale: int, found: dict[int, int]) -> Any:
+        line = line_named(name, self.attributes[place], self._conditions.schema)
+        step = 10 ** (line.scale - scale) if line.scale > scale else 1
+        scaled = sorted((key // step, at) for key, at in found.items() if key % step == 0)
+        small = all(-(2**63) <= key < 2**63 for key, _ in scaled)
+        keys = np.array([key for key, _ in scaled], np.int64 if small else object)
+        return keys, np.array([at for _, at in scaled], np.int64)
+
+    @property
+    def nbytes(self) -> int:
+        """The memory of the keys."""
+        return (
+            sum(column.nbytes for column in self.columns)
+            + self._codes.nbytes
+            + self._order.nbytes
+            + sum(100 * len(t) if isinstance(t, dict) else t[0].nbytes + t[1].nbytes
+                  for t in self._tables.values())
+        )  # fmt: skip

@@ -1,0 +1,164 @@
+"""Where is each entry kept?
+
+A draft's entries are divided into **partitions**. Entries with programs are apart from plain
+conjunctions, and entries shared by several subscriptions apart from the others, because the kernels
+treat them differently. Of each kind, those that demand single values of an attribute are
+partitioned by these values, if that pays: if enough entries do, and if the values are spread so
+that an event meets few of the entries. How few is measured on the entries themselves: if a share p
+of them demands a value, the sum of p² is what an event will meet that comes by the same law. A key
+that is not selective enough is made longer. What is left is one partition without a key.
+
+Inside a partition the order serves the kernels: groups by key; then entries sorted by the low end
+of their first range, or by their most selective condition, so that neighbours fail together.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tidegate.engine.conditions import Conditions
+from tidegate.engine.draft import Draft
+from tidegate.engine.keys import points
+from tidegate.engine.programs import skeleton
+
+Integers: TypeAlias = NDArray[np.int64]
+
+_ENOUGH: Final = 16_384  # entries that make sorting every batch by their key worth while
+_SELECTIVE: Final = 0.25  # of its entries that an event may meet, at most, for a key to pay
+_GAIN: Final = 4.0  # how many times fewer a longer key must leave
+_LONGEST: Final = 3  # attributes of a key
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The entries of one partition, in their order, and the conditions of their key."""
+
+    entries: Integers
+    keys: tuple[NDArray[np.int32], ...]  # by attribute of the key, one condition for each entry
+    shared: bool
+    programs: bool
+
+
+def plan(draft: Draft, subscribers: Integers) -> list[Plan]:
+    """Divide the entries; `subscribers` counts those of each."""
+    keyable = _KeyConditions(draft)
+    plans = []
+    has_program = draft.program >= 0
+    for programs in (False, True):
+        for shared in (False, True):
+            mine = np.flatnonzero((has_program == programs) & ((subscribers > 1) == shared))
+            while len(mine) >= _ENOUGH:
+                chosen = _choose_key(keyable, mine)
+                if chosen is None:
+                    break
+                entries, keys = chosen
+                plans.append(Plan(entries, keys, shared, programs))
+                mine = np.setdiff1d(mine, entries, assume_unique=True)
+            if len(mine):
+                plans.append(Plan(mine, (), shared, programs))
+    return plans
+
+
+class _KeyConditions:
+    """For each attribute, the condition by which an entry demands a single value of it."""
+
+    def __init__(self, draft: Draft) -> None:
+        conditions = draft.conditions
+        uses = np.bincount(draft.refs, minlength=len(conditions))
+        often_first = np.argsort(-uses, kind="stable")[: np.count_nonzero(uses)]
+        usable = points(conditions, often_first)
+        numbers = {name: i for i, name in enumerate(dict.fromkeys(conditions.attributes))}
+        attribute = np.array([numbers[name] for name in conditions.attributes], np.int64)
+        is_usable = np.zeros(len(conditions), np.bool_)
+        is_usable[list(usable)] = True
+        entries = np.repeat(np.arange(len(draft)), np.diff(draft.ref_start))
+        self._columns: dict[int, NDArray[np.int32]] = {}
+        wanted = is_usable[draft.refs] if len(draft.refs) else np.zeros(0, np.bool_)
+        refs, entries = draft.refs[wanted], entries[wanted]
+        for number in np.unique(attribute[refs]).tolist() if len(refs) else ():
+            here = attribute[refs] == number
+            if np.count_nonzero(here) >= _ENOUGH:
+                column = np.full(len(draft), -1, np.int32)
+                column[entries[here]] = refs[here]
+                self._columns[number] = column
+
+    @property
+    def attributes(self) -> list[int]:
+        """The numbers of the attributes that enough entries demand a value of."""
+        return list(self._columns)
+
+    def column(self, attribute: int) -> NDArray[np.int32]:
+        """The condition of each entry, or -1."""
+        return self._columns[attribute]
+
+
+def _choose_key(
+    keyable: _KeyConditions, entries: Integers
+) -> tuple[Integers, tuple[NDArray[np.int32], ...]] | None:
+    """The key that leaves an event the fewest of these entries, and the entries that have it."""
+    chosen: list[int] = []
+    codes = np.zeros(len(entries), np.int64)
+    met = float(len(entries))
+    while len(chosen) < _LONGEST:
+        best: tuple[float, int, Integers, Integers] | None = None
+        for attribute in keyable.attributes:
+            if attribute in chosen:
+                continue
+            own = keyable.column(attribute)[entries]
+            having = np.flatnonzero(own >= 0)
+            if len(having) < _ENOUGH:
+                continue
+            _, joint = np.unique(codes[having] * (int(own.max()) + 1) + own[having],
+                                 return_inverse=True)  # fmt: skip
+            share = np.bincount(joint) / len(having)
+            left = float((share**2).sum()) * len(having)
+            saved = len(having) - left
+            if best is None or saved > best[0]:
+                best = (saved, attribute, having, joint.astype(np.int64))
+        if best is None:
+            break
+        saved, attribute, having, joint = best
+        left = len(having) - saved
+        if left > _SELECTIVE * len(having) or (chosen and left * _GAIN > met):
+            break
+        chosen.append(attribute)
+        entries, codes, met = entries[having], joint, left
+    if not chosen:
+        return None
+    return entries, tuple(keyable.column(attribute)[entries] for attribute in chosen)
+
+
+def selectivity(conditions: Conditions) -> NDArray[np.float64]:
+    """A guess, for each condition, at how many values meet it, to try rare ones first.
+
+    The ends of all conditions on a line are taken for quantiles of its values.
+    """
+    cuts: dict[tuple[str, str], set[Any]] = {}
+    for attribute, held in zip(conditions.attributes, conditions.sets, strict=True):
+        for name, bounds in held.spans.items():
+            cuts.setdefault((attribute, name), set()).update(bounds)
+    places = {
+        key: {cut: place for place, cut in enumerate(sorted(found))} for key, found in cuts.items()
+    }
+    guesses = np.empty(len(conditions), np.float64)
+    for number, held in enumerate(conditions.sets):
+        attribute = conditions.attributes[number]
+        guess = 0.0
+        for name, bounds in held.spans.items():
+            place = places[attribute, name]
+            width = sum(place[bounds[i + 1]] - place[bounds[i]] for i in range(0, len(bounds), 2))
+            guess = max(guess, width / max(len(place) - 1, 1))
+        guesses[number] = guess * 0.5 if held.texts else guess
+    return guesses
+
+
+def skeletons(draft: Draft, entries: Integers) -> Integers:
+    """A number for each entry: the same for programs of the same operations."""
+    programs = draft.program[entries]
+    distinct = np.unique(programs).tolist()
+    forms = {number: skeleton(draft.programs.tokens(number)) for number in distinct if number >= 0}
+    ranks = {form: rank for rank, form in enumerate(sorted(set(forms.values())), 1)}
+    by_number = np.array([ranks.get(forms.get(number, b""), 0) for number in distinct], np.int64)
+    return by_number[np.searchsorted(distinct, programs)]

@@ -1,0 +1,116 @@
+"""Entries kept together: how they lie in memory, and how a batch of events meets them.
+
+A `Partition` is a set of flat arrays (`kernels.Entries`), its conditions (`rows.Rows`), its key if
+it has one (`keys.KeyTable`), and the ends of its entries' own ranges (`ends.RangeAxes`). It never
+changes. Its entries' codes, by which subscriptions are known, are consecutive.
+"""
+
+from collections.abc import Iterator
+from typing import Final, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tidegate.engine import kernels
+from tidegate.engine.encoded import EncodedBatch
+from tidegate.engine.ends import RangeAxes
+from tidegate.engine.keys import NO_GROUP, KeyTable
+from tidegate.engine.rows import AxisTable, Rows
+
+Integers: TypeAlias = NDArray[np.int64]
+Work: TypeAlias = tuple[kernels.Conditions, kernels.Ends, kernels.Events]
+
+_SMALL: Final = 65_536
+
+
+class Partition:
+    """Entries, all with a key of the same attributes, or all without one. Immutable."""
+
+    def __init__(
+        self,
+        conditions: AxisTable,
+        key: KeyTable | None,
+        entries: kernels.Entries,
+        axes: RangeAxes,
+        first_code: int,
+    ) -> None:
+        self.key = key
+        self.entries = entries
+        self.axes = axes
+        self.first_code = first_code
+        self.rows = Rows(conditions, _used(entries))
+
+    @property
+    def attributes(self) -> set[str]:
+        """The attributes the partition looks at."""
+        keyed = () if self.key is None else self.key.attributes
+        return {*self.rows.attributes, *self.axes.attributes, *keyed}
+
+    @property
+    def codes(self) -> int:
+        """How many subscriptions are kept here."""
+        if len(self.entries.code_start):
+            return int(self.entries.code_start[-1])
+        return int(self.entries.group_start[-1])
+
+    def work(self, batch: EncodedBatch) -> Iterator[Work]:
+        """What the kernels need for a batch: once for each combination of lines its values have."""
+        groups = None if self.key is None else self.key.groups(batch)
+        for order, lines in self.axes.lines(batch):
+            if groups is not None:
+                order = order[groups[order] != NO_GROUP]
+                own = groups[order]
+                narrow = own.astype(np.uint16) if len(self.entries.group_start) < _SMALL else own
+                order = order[np.argsort(narrow, kind="stable")]
+                own = groups[order]
+            else:
+                own = np.zeros(len(order), np.int64)
+            if not len(order):
+                continue
+            pieces, ranks, given = self.rows.prepare(batch, order)
+            keys, present = self.axes.keys(batch, lines, order)
+            starts = np.flatnonzero(np.diff(own, prepend=-1))
+            events = kernels.Events(
+                order.astype(np.int32),
+                own[starts].astype(np.uint32),
+                np.append(starts, len(order)).astype(np.uint32),
+                ranks,
+                given,
+                keys,
+                present,
+            )
+            yield pieces, self.axes.ends(lines), events
+
+    def count(self, work: Work, alive: NDArray[np.uint64], counts: Integers) -> None:
+        """Add to each event how many subscriptions here it meets."""
+        kernels.count(self.entries, *work, alive, self.first_code, counts)
+
+    def write(
+        self,
+        work: Work,
+        alive: NDArray[np.uint64],
+        cursor: Integers,
+        end: Integers,
+        out: NDArray[np.int32],
+    ) -> None:
+        """Write the codes of the subscriptions each event meets."""
+        kernels.write(self.entries, *work, alive, self.first_code, cursor, end, out)
+
+    @property
+    def nbytes(self) -> int:
+        """The memory of all of it."""
+        return (
+            sum(array.nbytes for array in self.entries)
+            + self.axes.nbytes
+            + self.rows.nbytes
+            + (0 if self.key is None else self.key.nbytes)
+        )
+
+
+def _used(entries: kernels.Entries) -> NDArray[np.uint32]:
+    """The numbers of the conditions that entries refer to."""
+    operations = entries.tokens & np.uint32(~kernels.OPERAND & 0xFFFF_FFFF)
+    with_row = (operations != kernels.AND) & (operations != kernels.OR)
+    in_programs = entries.tokens[with_row] & np.uint32(kernels.OPERAND)
+    heads = entries.zone_head[entries.zone_head != kernels.NO_ROW]
+    return np.unique(np.concatenate([entries.refs, heads, in_programs])).astype(np.uint32)
