@@ -19,12 +19,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from tidegate.engine.index import Index
 
 import tidegate as tg
 from tests import generate
 from tests.oracle import Leaf, Literal
 from tidegate.engine.scan import ScanIndex
-from tidegate.engine.scan import ScanIndex as Index
 from tidegate.engine.subscription import Id, Subscription
 from tidegate.errors import IndexFileError, SubscriptionError
 
@@ -269,6 +269,30 @@ def test_a_parameter_may_have_any_name(kind: type[AnyIndex]) -> None:
     index.update("a", **dict.fromkeys(names, 9))
     assert index.match({"x": 3}) == []
     assert index.match({"x": 9}) == ["a"]
+
+
+@BOTH
+def test_matches_are_a_sequence_like_a_list(kind: type[AnyIndex]) -> None:
+    index = kind()
+    for number in range(5):
+        index.add(f"s{number}", "x >= :p", p=number)
+    matches = index.match({"x": 2})
+    listed = list(matches)
+    assert sorted(listed) == ["s0", "s1", "s2"]
+    assert matches == listed
+    assert matches != listed[:2]
+    assert matches != [*listed[:2], "s4"]
+    assert len(matches) == 3
+    assert repr(matches) == repr(listed)
+    assert [matches[0], matches[1], matches[-1]] == [listed[0], listed[1], listed[-1]]
+    assert list(matches[1:]) == listed[1:]
+    assert list(reversed(matches)) == listed[::-1]
+    assert ("s1" in matches, "s3" in matches) == (True, False)
+    assert (matches.index(listed[1]), matches.count("s1")) == (1, 1)
+    assert bool(matches) is True
+    assert bool(index.match({"x": -1})) is False
+    with pytest.raises(IndexError):
+        matches[3]
 
 
 @BOTH

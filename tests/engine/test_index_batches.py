@@ -20,13 +20,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from tidegate.engine.index import Index
 
 import tidegate as tg
 from tests import generate
 from tests.engine.test_columns import ARROW, MIXED, TYPES
 from tests.engine.test_index import SCHEMA, AnyIndex, Event, attempt, check, pairs
 from tidegate.engine.scan import ScanIndex
-from tidegate.engine.scan import ScanIndex as Index
 from tidegate.engine.subscription import Id
 
 SIZES = (0, 1, 63, 64, 65, 511, 512, 513)
@@ -287,6 +287,52 @@ def test_structs_lead_to_their_fields_wherever_they_start() -> None:
     hidden = pa.table({"a": holes})  # a value stands behind the NULL struct of row 1
     check(index, scan, hidden.to_pylist(), hidden)
     check(index, scan, hidden.to_pylist()[1:], hidden.slice(1))
+
+
+ODD_LAYOUTS: list[pa.Array] = [
+    pc.run_end_encode(pa.array([1, 1, 5, None, None, 0])),
+    pc.run_end_encode(pa.array(["a", "a", None, "é"])),
+    pa.array([Decimal("1.5"), None, Decimal("0.1")], pa.decimal32(5, 2)),
+    pa.array([Decimal("1.5"), None, Decimal("0.1")], pa.decimal64(15, 2)),
+    pa.array([Decimal(12300), None, Decimal(0)], pa.decimal128(5, -2)),
+    pa.DictionaryArray.from_arrays([0, 1, None, 0], pa.array(["a", "b"], pa.string_view())),
+    pa.DictionaryArray.from_arrays([0, 1, None, 2], pa.array([1.5, None, 0.1])),
+    pa.DictionaryArray.from_arrays([0, 1, None, 0], pa.array([Decimal("1.5"), Decimal("0.1")])),
+    pa.DictionaryArray.from_arrays([1, 1, None, 0], pa.array([True, False])),
+    pa.array([dt.time(1), None]),
+    pa.array([dt.timedelta(1), None]),
+    pa.array([[("a", 1)], None], pa.map_(pa.string(), pa.int64())),
+]
+
+
+@pytest.mark.parametrize("array", ODD_LAYOUTS, ids=lambda array: str(array.type))
+def test_columns_of_seldom_seen_layouts(array: pa.Array) -> None:
+    table = pa.table({"x": array})
+    compare(array.to_pylist(), table, table.to_pylist(), None)
+    part = table.slice(1)
+    compare([], part, part.to_pylist(), None)
+
+
+def test_only_columns_that_somebody_asks_for_are_read() -> None:
+    index = Index()
+    index.add("a", "x = 1")
+    table = pa.Table.from_arrays(
+        [pa.array([2, 1]), NOT_UTF8, pa.array([1, 2]), pa.array([1, 2])], ["x", "y", "z", "z"]
+    )
+    assert pairs(index.match_batch(table)) == [(1, "a")]
+    for text in ("y = 'a'", "z = 1"):
+        index.add("b", text)
+        with pytest.raises(tg.TidegateError):
+            index.match_batch(table)
+        with pytest.raises(tg.TidegateError):
+            index.count_batch(table)
+        index.remove("b")
+    assert index.count_batch(table).tolist() == [0, 1]
+
+
+NOT_UTF8 = pa.Array.from_buffers(
+    pa.string(), 2, [None, pa.py_buffer(np.array([0, 2, 2], np.int32)), pa.py_buffer(b"\xff\xfe")]
+)
 
 
 def test_pandas_frames_are_read_as_their_arrow_tables() -> None:

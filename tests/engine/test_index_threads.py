@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from tidegate.engine.index import Index
 
 import tidegate as tg
 from tests.engine.test_index import Market, pairs
-from tidegate.engine.scan import ScanIndex as Index
 
 SECONDS = 0.4  # of each history
 READERS = 3

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -254,6 +255,9 @@ def test_constants_that_python_has_no_value_for_are_refused(values: pa.Array) ->
         (pa.array([2**63], pa.uint64()), Decimal(2**63)),
         (pa.array([1.5], pa.float16()), 1.5),
         (pa.array(["a"]).dictionary_encode(), "a"),
+        (pa.DictionaryArray.from_arrays([0], pa.array(["a"], pa.string_view())), "a"),
+        (pc.run_end_encode(pa.array(["a"])), "a"),
+        (pa.array([Decimal("1.5")], pa.decimal64(5, 1)), Decimal("1.5")),
     ],
 )
 def test_constants_are_brought_to_plain_values(values: pa.Array, expected: Any) -> None:

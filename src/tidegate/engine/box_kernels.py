@@ -122,39 +122,47 @@ class Answer(NamedTuple):
 
 @njit(cache=True, nogil=True)
 def search(
-    question: Question,
-    packed: Packed,
-    tail: Listed,
-    boxes: Boxes,
+    bounds, sure_of, asked, within,
+    segments, sides, buckets, lows, highs, weights, starts, rows, digests, places, ends,
+    tail_first, tail_sides, tail_ends,
+    box_flags, box_handles,
     count: int,
     begin: int,
-    answer: Answer,
+    answer_found, answer_found_to, answer_doubtful, answer_doubtful_to,
 ) -> int:
     """Answer the questions from number `begin` on; the number of the first one not answered.
 
     That is their number, or less if there may not be room for the next answer: both arrays of
     handles have room for all boxes at least.
     """
-    bounds, asked, within = question.bounds, np.uint8(question.asked), question.within
-    segments = packed.segments
+    packed = Packed(segments, sides, buckets, lows, highs, weights, starts, rows, digests, places, ends)
+    tail = Listed(tail_first, tail_sides, tail_ends)
+    boxes = Boxes(box_flags, box_handles)
+    answer = Answer(answer_found, answer_found_to, answer_doubtful, answer_doubtful_to)
+    asked = np.uint8(asked)
     widest = 0
+    longest = 0
     for g in range(len(segments)):
         widest = max(widest, segments[g, _SIDES_STOP] - segments[g, _SIDES])
+        longest = max(longest, segments[g, _STOP] - segments[g, _START])
     plan = np.empty((widest, 4), np.int64)
-    left = np.empty(_WORDS, np.uint64)
+    chunks = (longest + _CHUNK - 1) // _CHUNK
+    live = np.empty(chunks, np.int64)
+    left = np.empty(chunks * _WORDS, np.uint64)
     found, doubtful = 0, 0
     for q in range(begin, len(bounds)):
         if found + count > len(answer.found) or doubtful + count > len(answer.doubtful):
             return q
         bound = bounds[q]
         needed = _bounded(bound) if within else 0
-        sure = question.sure[q]
+        sure = sure_of[q]
         for g in range(len(segments)):
             steps = _plan(bound, within, needed, packed, g, plan)
             if steps >= 0:
-                found, doubtful = _search_segment(
-                    plan, steps, within, asked, sure, packed, g, boxes, left, answer, found, doubtful
-                )
+                chunks = _live(plan, steps, within, packed, g, live)
+                chunks = _overlay(plan, steps, within, packed, g, live, chunks, left)
+                _compare(plan, steps, within, packed, g, live, chunks, left)
+                found, doubtful = _collect(packed, g, live, chunks, left, asked, sure, boxes, answer, found, doubtful)
         for i in range(len(tail.first) - 1):
             position = count - (len(tail.first) - 1) + i
             if boxes.flags[position] & asked and _holds(bound, within, needed, tail, i):
@@ -252,61 +260,27 @@ def _plan(
 
 
 @njit(cache=True, nogil=True, forceinline=True)
-def _search_segment(
-    plan: Integers,
-    steps: int,
-    within: bool,
-    asked: int,
-    sure: int,
-    packed: Packed,
-    g: int,
-    boxes: Boxes,
-    left: Words,
-    answer: Answer,
-    found: int,
-    doubtful: int,
-) -> tuple[int, int]:
-    """Write the segment's boxes that the plan leaves into the answer."""
-    segments = packed.segments
-    start = segments[g, _START]
-    size = segments[g, _STOP] - start
-    chunks = (size + _CHUNK - 1) // _CHUNK
-    for d in range((chunks + 63) >> 6):
-        live = _live(plan, steps, within, packed, g, chunks, d)
-        while live != _NONE:
-            lowest = live & (~live + _ONE)
-            live ^= lowest
-            chunk = (d << 6) + np.int64(_PLACES[(lowest * _SEQUENCE) >> _TOP])
-            if not _overlay(plan, steps, within, packed, g, chunks, chunk, size, left):
-                continue
-            _compare(plan, steps, within, packed, g, chunks, chunk, left)
-            for w in range(_WORDS):
-                word = left[w]
-                here = start + chunk * _CHUNK + 64 * w
-                while word != _NONE:
-                    bit = word & (~word + _ONE)
-                    word ^= bit
-                    position = here + np.int64(_PLACES[(bit * _SEQUENCE) >> _TOP])
-                    if boxes.flags[position] & asked:
-                        found, doubtful = _emit(boxes, position, sure, answer, found, doubtful)
-    return found, doubtful
-
-
-@njit(cache=True, nogil=True, forceinline=True)
 def _live(
-    plan: Integers, steps: int, within: bool, packed: Packed, g: int, chunks: int, d: int
+    plan: Integers, steps: int, within: bool, packed: Packed, g: int, live
 ) -> int:
     """Of 64 chunks, those in which some box may be left."""
-    digest = (chunks + 63) >> 6
-    base = packed.segments[g, _DIGEST]
-    first = packed.segments[g, _BUCKET]
-    live = _lowest(chunks - 64 * d)
-    for k in range(steps):
-        if within:
-            live &= packed.digests[base + (2 * (plan[k, 0] - first) + 1) * digest + d]
-        elif plan[k, 1] >= 0:
-            live &= packed.digests[base + 2 * (plan[k, 1] - first) * digest + d]
-    return live
+    chunks = (packed.segments[g, _STOP] - packed.segments[g, _START] + _CHUNK - 1) // _CHUNK
+    size = (chunks + 63) >> 6
+    base = packed.segments[g, _DIGEST] - 2 * packed.segments[g, _BUCKET] * size
+    count = 0
+    for d in range(size):
+        word = _lowest(chunks - 64 * d)
+        for k in range(steps):
+            if within:
+                word &= packed.digests[base + (2 * plan[k, 0] + 1) * size + d]
+            elif plan[k, 1] >= 0:
+                word &= packed.digests[base + 2 * plan[k, 1] * size + d]
+        while word != _NONE:
+            bit = word & (~word + _ONE)
+            word ^= bit
+            live[count] = (d << 6) + np.int64(_PLACES[(bit * _SEQUENCE) >> _TOP])
+            count += 1
+    return count
 
 
 @njit(cache=True, nogil=True, forceinline=True)
@@ -324,34 +298,35 @@ def _overlay(
     within: bool,
     packed: Packed,
     g: int,
-    chunks: int,
-    chunk: int,
-    size: int,
+    live, count,
     left: Words,
-) -> bool:
+) -> int:
     """What the rows leave of a chunk, members of the bounds' buckets included; whether any."""
     rows = packed.rows
-    base = packed.segments[g, _ROW] + chunk * _WORDS
-    first = packed.segments[g, _BUCKET]
-    for w in range(_WORDS):
-        left[w] = _lowest(size - chunk * _CHUNK - 64 * w)
+    size = packed.segments[g, _STOP] - packed.segments[g, _START]
+    words = (size + _CHUNK - 1) // _CHUNK * _WORDS
+    base = packed.segments[g, _ROW] - packed.segments[g, _BUCKET] * words
+    for i in range(count):
+        for w in range(_WORDS):
+            left[i * _WORDS + w] = _lowest(size - live[i] * _CHUNK - 64 * w)
     for k in range(steps):
         row = plan[k, 0] if within else plan[k, 1]
         if row < 0:
             continue
-        at = base + (row - first) * chunks * _WORDS
-        some = _NONE
-        if within:
+        flip = _ALL if within else _NONE
+        kept = 0
+        for i in range(count):
+            at = base + row * words + live[i] * _WORDS
+            some = _NONE
             for w in range(_WORDS):
-                left[w] &= ~rows[at + w]
-                some |= left[w]
-        else:
-            for w in range(_WORDS):
-                left[w] &= rows[at + w]
-                some |= left[w]
-        if some == _NONE:
-            return False
-    return True
+                word = left[i * _WORDS + w] & (rows[at + w] ^ flip)
+                left[kept * _WORDS + w] = word
+                some |= word
+            live[kept] = live[i]
+            if some != _NONE:
+                kept += 1
+        count = kept
+    return count
 
 
 @njit(cache=True, nogil=True, forceinline=True)
@@ -361,37 +336,37 @@ def _compare(
     within: bool,
     packed: Packed,
     g: int,
-    chunks: int,
-    chunk: int,
+    live, count,
     left: Words,
 ) -> None:
     """Take those members of the bounds' buckets out that do not meet the bounds."""
-    rows = packed.rows
-    base = packed.segments[g, _ROW] + chunk * _WORDS
-    first = packed.segments[g, _BUCKET]
+    chunks = (packed.segments[g, _STOP] - packed.segments[g, _START] + _CHUNK - 1) // _CHUNK
+    base = packed.segments[g, _STARTS] - packed.segments[g, _BUCKET] * (chunks + 1)
     for k in range(steps):
-        before, behind = plan[k, 0], plan[k, 1]
-        if before == behind:
+        if plan[k, 0] == plan[k, 1]:
             continue
-        some = _NONE  # of the bucket's members, those that are left
-        if within and behind < 0:
-            some = _ONE
-        elif within:
-            at = base + (behind - first) * chunks * _WORDS
-            for w in range(_WORDS):
-                some |= left[w] & rows[at + w]
-        else:
-            at = base + (before - first) * chunks * _WORDS
-            for w in range(_WORDS):
-                some |= left[w] & ~rows[at + w]
-        if some == _NONE:
-            continue
-        at = packed.segments[g, _STARTS] + (before - first) * (chunks + 1) + chunk
         limit = plan[k, 2]
-        for m in range(packed.starts[at], packed.starts[at + 1]):
-            if (packed.ends[m] > limit) != within:
-                place = packed.places[m]
-                left[place >> 6] &= ~(_ONE << np.uint64(place & 63))
+        for i in range(count):
+            at = base + plan[k, 0] * (chunks + 1) + live[i]
+            for m in range(np.int64(packed.starts[at]), np.int64(packed.starts[at + 1])):
+                place = np.int64(packed.places[m])
+                out = np.uint64((packed.ends[m] > limit) != within)
+                left[i * _WORDS + (place >> 6)] &= ~(out << np.uint64(place & 63))
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _collect(packed, g, live, count, left, asked, sure, boxes, answer, found, doubtful):
+    for i in range(count):
+        for w in range(_WORDS):
+            word = left[i * _WORDS + w]
+            here = packed.segments[g, _START] + live[i] * _CHUNK + 64 * w
+            while word != _NONE:
+                bit = word & (~word + _ONE)
+                word ^= bit
+                position = here + np.int64(_PLACES[(bit * _SEQUENCE) >> _TOP])
+                if boxes.flags[position] & asked:
+                    found, doubtful = _emit(boxes, position, sure, answer, found, doubtful)
+    return found, doubtful
 
 
 class Segment(NamedTuple):

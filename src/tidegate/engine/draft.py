@@ -19,7 +19,6 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from tidegate.engine.conditions import ALWAYS, NEVER, Conditions
@@ -34,8 +33,8 @@ Integers: TypeAlias = NDArray[np.int64]
 
 NO_ENTRY: Final = -1
 
-_MANY: Final = 1024  # distinct constants of an attribute, from which on ranges keep their own
-_SHARED: Final = 4  # uses of each distinct constant, on average, that make it worth a condition
+_MANY: Final = 1024  # distinct ranges of an attribute, from which on entries keep their own
+_SHARED: Final = 64  # uses of each distinct range, on average, that make it worth a condition
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,7 +280,7 @@ class _BlockReader:
             if column.null_count or pa.types.is_string(column.type):
                 return None
             ends.append((predicate.operator, column))
-        distinct = max(pc.count_distinct(column).as_py() for _, column in ends)
+        distinct = len(self._distinct(predicates)[1])
         if distinct < _MANY or distinct * _SHARED < len(self._block):
             return None
         return self._drafter.block_range(predicates[0].attribute, ends)

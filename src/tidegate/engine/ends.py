@@ -78,6 +78,15 @@ class RangeAxes:
         of_entry = np.repeat(np.arange(self._groups), sizes)
         return np.repeat(of_entry, np.diff(self._entries.range_start.astype(np.int64)))
 
+    def compared(self) -> Iterator[tuple[str, set[str]]]:
+        """For each attribute, the names of the lines on which its ranges are."""
+        for axis, attribute in enumerate(self.attributes):
+            if self._schema is not None:
+                own = self._schema[attribute].type.line
+                yield attribute, set() if own is None else {own.name}
+            else:
+                yield attribute, self.ranges.lines(self._entries.range_axis == axis)
+
     def lines(self, batch: EncodedBatch) -> Iterator[tuple[Integers, Lines]]:
         """The events of a batch by the lines on which their values lie, and these lines."""
         everything = np.arange(batch.size)

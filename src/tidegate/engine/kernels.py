@@ -43,6 +43,7 @@ from tidegate.engine.vector import (
 
 U64: TypeAlias = NDArray[np.uint64]
 U32: TypeAlias = NDArray[np.uint32]
+U16: TypeAlias = NDArray[np.uint16]
 U8: TypeAlias = NDArray[np.uint8]
 I64: TypeAlias = NDArray[np.int64]
 I32: TypeAlias = NDArray[np.int32]
@@ -60,6 +61,7 @@ AND: Final = 3 << 29
 OR: Final = 4 << 29
 OPERAND: Final = (1 << 29) - 1
 
+_FEW = 24  # events sorted by insertion
 _TILE = 8  # zones whose codes are written together, event by event
 _DENSE = 128  # events of a run from which on entries are counted and written by the word
 _BITS = 32  # of a count
@@ -133,7 +135,7 @@ def count(
 ) -> None:
     """Add to each event of the batch how many subscriptions it meets here."""
     rows, ranked, upto = _row_scratch(conditions)
-    spans, low_at, high_at = _range_scratch(ends)
+    spans, low_at, high_at, keys, order = _range_scratch(ends)
     buffer = np.zeros(ZONE * 8, np.uint64)
     stack = np.zeros(DEPTH * 8, np.uint64)
     mask, met = np.zeros(8, np.uint64), np.zeros(8, np.uint64)
@@ -149,7 +151,12 @@ def count(
             stop = min(events.run_start[run + 1], last)
             group = events.run_group[run]
             _set_mask(mask, start - first, stop - first)
-            _place(ends, events, group, first, start, stop, spans, low_at, high_at)
+            if len(ends.axis_used) > 0:
+                _place(
+                    ends.axis_used, ends.low_start, ends.lows, ends.high_start, ends.highs,
+                    events.key, events.present, group, first, start, stop, spans, low_at, high_at,
+                    keys, order,
+                )  # fmt: skip
             dense = stop - start >= _DENSE and len(entries.code_start) == 0
             if dense:
                 planes[:] = 0
@@ -198,7 +205,7 @@ def write(
     What `count` counted must have room up to `end`; nothing is written behind it.
     """
     rows, ranked, upto = _row_scratch(conditions)
-    spans, low_at, high_at = _range_scratch(ends)
+    spans, low_at, high_at, keys, order = _range_scratch(ends)
     buffer = np.zeros(_TILE * ZONE * 8, np.uint64)
     codes = np.zeros(_TILE, np.int64)
     stack = np.zeros(DEPTH * 8, np.uint64)
@@ -214,7 +221,12 @@ def write(
             stop = min(events.run_start[run + 1], last)
             group = events.run_group[run]
             _set_mask(mask, start - first, stop - first)
-            _place(ends, events, group, first, start, stop, spans, low_at, high_at)
+            if len(ends.axis_used) > 0:
+                _place(
+                    ends.axis_used, ends.low_start, ends.lows, ends.high_start, ends.highs,
+                    events.key, events.present, group, first, start, stop, spans, low_at, high_at,
+                    keys, order,
+                )  # fmt: skip
             dense = stop - start >= _DENSE and len(entries.code_start) == 0
             zones = 0
             for zone in range(entries.zone_start[group], entries.zone_start[group + 1]):
@@ -364,47 +376,52 @@ def _set_mask(mask: U64, start: int, stop: int) -> None:
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _range_scratch(ends: Ends) -> tuple[U64, U32, U32]:
-    """Room for `upto` of each axis, and for the places of all lows and highs of a group."""
+def _range_scratch(ends: Ends) -> tuple[U64, U16, U16, I64, U32]:
+    """Room for `upto` of each axis, the places of all lows and highs of a group, and a run."""
     axes = len(ends.axis_used)
     return (
         np.zeros(max(axes, 1) * (BLOCK + 1) * 8, np.uint64),
-        np.zeros(ends.deepest + axes + 1, np.uint32),
-        np.zeros(ends.deepest + axes + 1, np.uint32),
+        np.zeros(ends.deepest + axes + 1, np.uint16),
+        np.zeros(ends.deepest + axes + 1, np.uint16),
+        np.empty(BLOCK, np.int64),
+        np.empty(BLOCK, np.uint32),
     )
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _place(
-    ends: Ends,
-    events: Events,
+    axis_used: U8,
+    low_start: U32,
+    all_lows: I64,
+    high_start: U32,
+    all_highs: I64,
+    event_key: I64,
+    present: U8,
     group: int,
     first: int,
     start: int,
     stop: int,
     spans: U64,
-    low_at: U32,
-    high_at: U32,
+    low_at: U16,
+    high_at: U16,
+    keys: I64,
+    order: U32,
 ) -> None:
     """For each end of the group's ranges, how many events of the run lie before it.
 
-    The places of axis x stand from its number of lows (highs) of the axes before it on.
+    The places of an axis stand behind those of the axes before it.
     """
-    axes = len(ends.axis_used)
-    if axes == 0:
-        return
-    groups = len(ends.low_start) // axes - 1
-    order = np.empty(BLOCK, np.uint32)
-    keys = np.empty(BLOCK, np.int64)
+    axes = len(axis_used)
+    groups = len(low_start) // axes - 1
+    size = len(event_key) // axes
     low_base, high_base = 0, 0
     for axis in range(axes):
         at = axis * (groups + 1) + group
-        lows = ends.lows[ends.low_start[at] : ends.low_start[at + 1]]
-        highs = ends.highs[ends.high_start[at] : ends.high_start[at + 1]]
-        if ends.axis_used[axis]:
-            length = _sort_run(events, axis, first, start, stop, keys, order)
-            upto = spans[axis * (BLOCK + 1) * 8 : (axis + 1) * (BLOCK + 1) * 8]
-            _accumulate(order, length, upto)
+        lows = all_lows[low_start[at] : low_start[at + 1]]
+        highs = all_highs[high_start[at] : high_start[at + 1]]
+        if axis_used[axis]:
+            length = _sort_run(event_key, present, axis * size, first, start, stop, keys, order)
+            _accumulate(order, length, spans[axis * (BLOCK + 1) * 8 : (axis + 1) * (BLOCK + 1) * 8])
             _count_below(lows, keys, length, low_at[low_base : low_base + len(lows)], False)
             _count_below(highs, keys, length, high_at[high_base : high_base + len(highs)], True)
         low_base += len(lows)
@@ -413,20 +430,31 @@ def _place(
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _sort_run(
-    events: Events, axis: int, first: int, start: int, stop: int, keys: I64, order: U32
+    event_key: I64,
+    present: U8,
+    base: int,
+    first: int,
+    start: int,
+    stop: int,
+    keys: I64,
+    order: U32,
 ) -> int:
     """The keys of a run's events on an axis, ascending, and which events have them."""
-    base = axis * len(events.row)
     length = 0
-    sorted_already = True
     for event in range(start, stop):
-        if events.present[base + event]:
-            keys[length] = events.key[base + event]
+        if present[base + event]:
+            keys[length] = event_key[base + event]
             order[length] = event - first
-            if length > 0 and keys[length] < keys[length - 1]:
-                sorted_already = False
             length += 1
-    if not sorted_already:
+    if length <= _FEW:
+        for i in range(1, length):
+            key, event = keys[i], order[i]
+            j = i - 1
+            while j >= 0 and keys[j] > key:
+                keys[j + 1], order[j + 1] = keys[j], order[j]
+                j -= 1
+            keys[j + 1], order[j + 1] = key, event
+    else:
         permutation = np.argsort(keys[:length])
         unsorted_keys, unsorted_order = keys[:length].copy(), order[:length].copy()
         for i in range(length):
@@ -436,7 +464,7 @@ def _sort_run(
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _count_below(cuts: I64, keys: I64, length: int, out: U32, equal: bool) -> None:
+def _count_below(cuts: I64, keys: I64, length: int, out: U16, equal: bool) -> None:
     """For each cut, how many of the sorted keys are below it (or equal to it)."""
     start = 0
     for i in range(length):
@@ -468,8 +496,8 @@ def _is_apart(
     zone_low: U32,
     zone_high: U32,
     zone: int,
-    low_at: U32,
-    high_at: U32,
+    low_at: U16,
+    high_at: U16,
 ) -> bool:
     """Whether no event of the run lies between the lowest and the highest end of a zone."""
     if not zone_ranged[zone]:
@@ -499,8 +527,8 @@ def _evaluate(
     mask: U64,
     rows: U64,
     spans: U64,
-    low_at: U32,
-    high_at: U32,
+    low_at: U16,
+    high_at: U16,
     alive: U64,
     first_code: int,
     stack: U64,
@@ -547,8 +575,8 @@ def _meet_ranges(
     entry: int,
     upper: int,
     spans: U64,
-    low_at: U32,
-    high_at: U32,
+    low_at: U16,
+    high_at: U16,
     out: U64,
     base: int,
 ) -> None:

@@ -27,7 +27,7 @@ Integers: TypeAlias = NDArray[np.int64]
 
 _ENOUGH: Final = 16_384  # entries that make sorting every batch by their key worth while
 _SELECTIVE: Final = 0.25  # of its entries that an event may meet, at most, for a key to pay
-_GAIN: Final = 4.0  # how many times fewer a longer key must leave
+_SHORT: Final = 0.05  # of its entries, at most, that an event meets by a key that is long enough
 _LONGEST: Final = 3  # attributes of a key
 
 
@@ -100,7 +100,6 @@ def _choose_key(
     """The key that leaves an event the fewest of these entries, and the entries that have it."""
     chosen: list[int] = []
     codes = np.zeros(len(entries), np.int64)
-    met = float(len(entries))
     while len(chosen) < _LONGEST:
         best: tuple[float, int, Integers, Integers] | None = None
         for attribute in keyable.attributes:
@@ -121,10 +120,12 @@ def _choose_key(
             break
         saved, attribute, having, joint = best
         left = len(having) - saved
-        if left > _SELECTIVE * len(having) or (chosen and left * _GAIN > met):
+        if left > _SELECTIVE * len(having):
             break
         chosen.append(attribute)
-        entries, codes, met = entries[having], joint, left
+        entries, codes = entries[having], joint
+        if left <= _SHORT * len(having):
+            break
     if not chosen:
         return None
     return entries, tuple(keyable.column(attribute)[entries] for attribute in chosen)

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidegate.engine import kernels
+from tidegate.engine.description import Structure
 from tidegate.engine.encoded import EncodedBatch
 from tidegate.engine.ends import RangeAxes
 from tidegate.engine.keys import NO_GROUP, KeyTable
@@ -95,6 +96,17 @@ class Partition:
     ) -> None:
         """Write the codes of the subscriptions each event meets."""
         kernels.write(self.entries, *work, alive, self.first_code, cursor, end, out)
+
+    def structure(self) -> Structure:
+        """What the partition is, for a description of the index."""
+        kind = "Boolean trees" if len(self.entries.token_start) else "conjunctions"
+        shared = " with several subscribers" if len(self.entries.code_start) else ""
+        if self.key is None:
+            where = "bit-sliced"
+        else:
+            where = f"by key ({', '.join(self.key.attributes)})"
+        entries = int(self.entries.group_start[-1])
+        return Structure(f"{kind}{shared}, {where}", self.codes, entries, self.nbytes)
 
     @property
     def nbytes(self) -> int:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from tidegate.engine.cuts import has_int64_keys, span
 from tidegate.filters.attribute import Attribute
 from tidegate.filters.expression import Mode, Operator, Predicate
-from tidegate.filters.lines import DECIMAL, Line
+from tidegate.filters.lines import DECIMAL, FAMILY_LINES, Line
 from tidegate.filters.meaning import allowed
 from tidegate.filters.values import normal
 
@@ -35,6 +35,7 @@ _TYPES: Final[tuple[pa.DataType, ...]] = (
     pa.date32(),
     pa.timestamp("us", "UTC"),
 )
+_FAMILIES: Final = ("", "number", "number", "date", "timestamp")
 _LOW: Final = (None, Operator.AT_LEAST, Operator.GREATER)
 _HIGH: Final = (None, Operator.AT_MOST, Operator.LESS)
 _LOW_SHIFT, _HIGH_SHIFT = 3, 5
@@ -93,6 +94,14 @@ class Ranges:
                     first, after = max(first, -(-start // step)), min(after, -(-stop // step))
             known[kind, low, high] = (first, after - 1)
         return [known[row][0] for row in rows], [known[row][1] for row in rows]
+
+    def lines(self, which: NDArray[np.bool_]) -> set[str]:
+        """The names of the lines that some of them compare on, without a schema."""
+        return {
+            line.name
+            for kind in np.unique(self.kind[which]).tolist()
+            for line in FAMILY_LINES[_FAMILIES[kind & 7]]
+        }
 
     @property
     def nbytes(self) -> int:

@@ -14,7 +14,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tidegate.engine.assemble import assemble, take_apart
-from tidegate.engine.conditions import Conditions
+from tidegate.engine.description import Structure
 from tidegate.engine.draft import Draft
 from tidegate.engine.encoded import EncodedBatch
 from tidegate.engine.kernels import repeat
@@ -23,6 +23,10 @@ from tidegate.engine.partition import Partition
 from tidegate.engine.rows import AxisTable
 from tidegate.engine.sources import Sources
 from tidegate.engine.subscription import Id
+from tidegate.filters.expression import Operator, Predicate, predicates
+from tidegate.filters.lines import ALL_LINES, FAMILY_LINES
+from tidegate.filters.schema import Schema
+from tidegate.filters.values import family
 
 Alive: TypeAlias = NDArray[np.uint64]
 Integers: TypeAlias = NDArray[np.int64]
@@ -33,19 +37,24 @@ class Segment:
 
     def __init__(
         self,
-        conditions: Conditions,
+        table: AxisTable,
         partitions: Sequence[Partition],
         ids: pa.Array,
         sources: Sources,
     ) -> None:
-        self.conditions = conditions
+        self.table = table
         self.partitions = partitions
         self.ids = ids
         self.sources = sources
 
     @classmethod
-    def build(cls, draft: Draft, ids: pa.Array, sources: Sources) -> "Segment":
-        """Compile a draft; `ids` and `sources` are in the order of its subscriptions."""
+    def build(
+        cls, draft: Draft, ids: pa.Array, sources: Sources
+    ) -> tuple["Segment", NDArray[np.int64]]:
+        """Compile a draft; `ids` and `sources` are in the order of its subscriptions.
+
+        Also the code that each of them got.
+        """
         subscribers = np.bincount(draft.entry[draft.entry >= 0], minlength=len(draft))
         guesses = selectivity(draft.conditions)
         table = AxisTable(draft.conditions)
@@ -59,7 +68,10 @@ class Segment:
             code += partition.codes
             partitions.append(partition)
         order = np.argsort(rank[draft.entry], kind="stable")
-        return cls(draft.conditions, partitions, ids.take(pa.array(order)), sources.take(order))
+        place = np.empty(len(order), np.int64)
+        place[order] = np.arange(len(order))
+        segment = cls(table, partitions, ids.take(pa.array(order)), sources.take(order))
+        return segment, place
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -74,9 +86,33 @@ class Segment:
         """The attributes that conditions and ranges look at."""
         return frozenset(name for partition in self.partitions for name in partition.attributes)
 
+    @cached_property
+    def compared(self) -> dict[str, frozenset[str]]:
+        """For each attribute, the names of the lines on which some predicate compares."""
+        found: dict[str, set[str]] = {}
+        conditions = self.table.conditions
+        for attribute, node in zip(conditions.attributes, conditions.nodes, strict=True):
+            lines = found.setdefault(attribute, set())
+            for predicate in predicates(node):
+                lines |= _compared(predicate, conditions.schema)
+        for partition in self.partitions:
+            for attribute, lines in partition.axes.compared():
+                found.setdefault(attribute, set()).update(lines)
+        return {attribute: frozenset(lines) for attribute, lines in found.items()}
+
+    def structures(self) -> list[Structure]:
+        """What the segment is made of."""
+        found = [partition.structure() for partition in self.partitions]
+        placed = sum(partition.codes for partition in self.partitions)
+        if placed < len(self):
+            found.append(Structure("filters that nothing can match", len(self) - placed, 0, 0))
+        if self.table.nbytes:
+            found.append(Structure("cuts of the conditions", 0, 0, self.table.nbytes))
+        return found
+
     def draft(self) -> Draft:
         """The draft that the segment could be built from again."""
-        return take_apart(self.partitions, self.conditions, len(self))
+        return take_apart(self.partitions, self.table.conditions, len(self))
 
     def count(self, batch: EncodedBatch, alive: Alive) -> Integers:
         """How many subscriptions each event meets."""
@@ -107,6 +143,21 @@ class Segment:
             pa.Array.from_buffers(pa.int32(), total, [None, event_buffer]),
             pa.DictionaryArray.from_arrays(indices, self.ids, safe=False),
         )
+
+
+def _compared(predicate: Predicate, schema: Schema | None) -> set[str]:
+    """The names of the lines whose values the predicate can compare."""
+    if predicate.operator is Operator.NULL:
+        return {line.name for line in ALL_LINES}
+    if schema is not None:
+        own = schema[predicate.attribute].type.line
+        return set() if own is None else {own.name}
+    return {
+        line.name
+        for constant in predicate.constants
+        if constant is not None
+        for line in FAMILY_LINES[family(constant)]  # type: ignore[arg-type]
+    }
 
 
 def _room(size: int) -> tuple[NDArray[np.int32], Any]:

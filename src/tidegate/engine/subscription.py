@@ -493,7 +493,13 @@ def _one_piece(column: pa.Array | pa.ChunkedArray) -> pa.Array:
 
 
 def _decoded(array: pa.Array) -> pa.Array:
-    return array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
+    if pa.types.is_run_end_encoded(array.type):
+        array = pc.run_end_decode(array)
+    if not pa.types.is_dictionary(array.type):
+        return array
+    if _is_view(array.type.value_type):  # which Arrow does not decode
+        array = pa.DictionaryArray.from_arrays(array.indices, array.dictionary.cast(pa.string()))
+    return array.dictionary_decode()
 
 
 def _is_text(kind: pa.DataType) -> bool:

@@ -1,0 +1,541 @@
+"""Which subscriptions does an event meet? The index people use.
+
+An `Index` is a few immutable **segments** (`segment`), the subscriptions added since, **pending**,
+and for each segment a bit map of what is still **alive** in it. So every change is small: adding
+appends, removing clears a bit, updating does both. Pending subscriptions are compiled into a
+segment of their own as soon as there are enough of them, or when the next batch is matched.
+Segments of like size are merged, aside, in a thread of its own, from their arrays and not from the
+filters, and what was decided about their layout is decided anew (the logarithmic method of Bentley
+and Saxe, 1980; Lucene keeps its index so).
+
+Threads: any number may read (`match`, `match_batch`, `count_batch`, `get`, …), and one may write at
+a time; writers that come together wait for each other, readers wait for nobody. A change has taken
+effect when its call returns. A reader works on one **version** of the index from its beginning to
+its end: segments never change, and a bit map that a reader has seen is copied before it is changed.
+"""
+
+import threading
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from tidegate.engine.columns import Batch
+from tidegate.engine.description import Description, Structure
+from tidegate.engine.draft import Drafter
+from tidegate.engine.encoded import EncodedBatch
+from tidegate.engine.matches import Matches
+from tidegate.engine.segment import Alive, Segment
+from tidegate.engine.sources import Sources, concatenate
+from tidegate.engine.subscription import (
+    Block,
+    Id,
+    Subscription,
+    read_changes,
+    read_id,
+    read_ids,
+    read_table,
+    subscribe,
+)
+from tidegate.errors import ParameterError, SubscriptionError, TidegateError
+from tidegate.filters.evaluate import Explanation
+from tidegate.filters.filter import Filter
+from tidegate.filters.schema import Schema
+
+Version: TypeAlias = tuple[tuple[Segment, Alive], ...]
+
+_ALL_ALIVE: Final[Alive] = np.empty(0, np.uint64)
+_PENDING: Final = 1_024  # subscriptions that are compiled together
+_ALIKE: Final = 4  # segments of like size that are merged
+_GROWTH: Final = 2.0  # a segment is like smaller ones if it is at most so many times all of them
+_SPARSE: Final = 0.5  # of a segment dead, from which on it is rebuilt
+
+
+class _Live:
+    """A segment and what is alive in it. Changed under the index's lock only."""
+
+    def __init__(self, segment: Segment) -> None:
+        self.segment = segment
+        self.alive = _ALL_ALIVE
+        self.dead = 0
+        self._seen = False
+
+    def version(self) -> tuple[Segment, Alive]:
+        self._seen = True
+        return self.segment, self.alive
+
+    def has(self, code: int) -> bool:
+        if not len(self.alive):
+            return True
+        return bool(self.alive[code >> 6] >> np.uint64(code & 63) & np.uint64(1))
+
+    def kill(self, codes: NDArray[Any]) -> None:
+        """Clear the bits of these codes, all of them set."""
+        if not len(self.alive):
+            self.alive = np.full(len(self.segment) // 64 + 1, 2**64 - 1, np.uint64)
+        elif self._seen:
+            self.alive = self.alive.copy()
+        self._seen = False
+        if len(codes) == 1:
+            code = int(codes[0])
+            self.alive[code >> 6] &= ~(np.uint64(1) << np.uint64(code & 63))
+        else:
+            bits = np.uint64(1) << (codes & 63).astype(np.uint64)
+            np.bitwise_and.at(self.alive, codes >> 6, ~bits)
+        self.dead += len(codes)
+
+    @property
+    def size(self) -> int:
+        return len(self.segment) - self.dead
+
+    def codes(self, alive: Alive) -> NDArray[np.int64]:
+        """The codes that are alive in a bit map of this segment."""
+        if not len(alive):
+            return np.arange(len(self.segment))
+        bits = np.unpackbits(alive.view(np.uint8), bitorder="little")[: len(self.segment)]
+        return np.flatnonzero(bits)
+
+
+class Index:
+    """Subscriptions, and which of them an event meets.
+
+    >>> index = Index()
+    >>> index.add("alice", "symbol = 'IBM' AND price < :limit", limit=10.0)
+    >>> index.match({"symbol": "IBM", "price": 9.5})
+    ['alice']
+    >>> index.update("alice", limit=8.0)
+    >>> index.match({"symbol": "IBM", "price": 9.5})
+    []
+    """
+
+    def __init__(self, schema: Schema | None = None) -> None:
+        self.schema = schema
+        self._lock = threading.RLock()  # of what follows; held for moments only
+        self._writing = threading.Lock()  # held by one writer during a change of many
+        self._lives: list[_Live] = []
+        self._pending: dict[Id, Subscription] = {}
+        self._size = 0
+        self._kind: type | None = None  # of the ids
+        self._incomparable: dict[str, int] = {}
+        self._merging: threading.Thread | None = None
+        self._read_only = False
+
+    # -- what is in it
+
+    def __len__(self) -> int:
+        return self._size
+
+    def __contains__(self, id: object) -> bool:
+        try:
+            plain = read_id(id)
+        except SubscriptionError:
+            return False
+        with self._lock:
+            return self._find(plain) is not None
+
+    def get(self, id: Id, /) -> Subscription:
+        """The subscription of that id; an unknown one is a `SubscriptionError`."""
+        with self._lock:
+            return self._subscription(self._found(read_id(id)))
+
+    def _find(self, id: Id) -> "Subscription | tuple[_Live, int] | None":
+        pending = self._pending.get(id)
+        if pending is not None:
+            return pending
+        for live in reversed(self._lives):
+            code = live.segment.codes.get(id)
+            if code is not None and live.has(code):
+                return live, code
+        return None
+
+    def _found(self, id: Id) -> "Subscription | tuple[_Live, int]":
+        found = self._find(id)
+        if found is None:
+            raise SubscriptionError(f"there is no subscription {id!r}")
+        return found
+
+    def _subscription(self, found: "Subscription | tuple[_Live, int]") -> Subscription:
+        if isinstance(found, Subscription):
+            return found
+        live, code = found
+        return live.segment.sources[code]
+
+    # -- changes
+
+    def add(self, id: Id, filter: str | Filter, /, **parameters: Any) -> None:
+        """Add a subscription; every parameter of the filter must be given, None is NULL.
+
+        A filter is a text, or what `parse` made of one under the index's schema.
+        """
+        new = subscribe(id, filter, parameters, self.schema)
+        with self._lock:
+            self._require_writable()
+            self._require_new(new.id)
+            self._pending[new.id] = new
+            self._size += 1
+        self._compile_if_many()
+
+    def add_many(
+        self, table: pa.Table | pa.RecordBatch, /, filter: str | Filter | None = None
+    ) -> None:
+        """Add the subscriptions of a table: all of them, or none if one is refused.
+
+        The columns are `id`, `filter` (a text; not if all rows have the filter given here), and
+        the parameters by name, where a null is NULL. Rows of one text are compiled together,
+        without parsing their constants: a few texts with parameters are the fast way to add many.
+
+        >>> index = Index()
+        >>> rules = pa.table({"id": ["a", "b"], "symbol": ["IBM", "SAP"], "limit": [10.0, 99.0]})
+        >>> index.add_many(rules, filter="symbol = :symbol AND price < :limit")
+        >>> index.match({"symbol": "SAP", "price": 12.0})
+        ['b']
+        """
+        blocks = read_table(table, filter, self.schema)
+        with self._writing:
+            with self._lock:
+                self._require_writable()
+                for block in blocks:
+                    for id in block.ids.to_pylist():
+                        self._require_new(id)
+            self._change(blocks, [], [])
+
+    def update(self, id: Id, /, **parameters: Any) -> None:
+        """Change parameters of a subscription, all of them at once; the others stay."""
+        with self._lock:
+            self._require_writable()
+            old = self._found(read_id(id))
+            changed = _changed(self._subscription(old), parameters, self.schema)
+            if not isinstance(old, Subscription):
+                old[0].kill(np.array([old[1]]))
+            self._pending[changed.id] = changed
+        self._compile_if_many()
+
+    def update_many(self, table: pa.Table | pa.RecordBatch, /) -> None:
+        """Change the parameters a table has columns for, of the ids in it: all of them, or none.
+
+        A null is NULL; where a subscription has no parameter of that name it is passed over.
+        """
+        ids, columns = read_changes(table)
+        with self._writing:
+            with self._lock:
+                self._require_writable()
+                found = [self._found(id) for id in ids.to_pylist()]
+            blocks, singles = self._changes(ids, columns, found)
+            self._change(blocks, singles, found)
+
+    def remove(self, id: Id, /) -> None:
+        """Remove a subscription."""
+        with self._lock:
+            self._require_writable()
+            self._drop([self._found(read_id(id))])
+            self._size -= 1
+
+    def remove_many(self, ids: Iterable[Id] | pa.Array, /) -> None:
+        """Remove subscriptions: all of them, or none if one is unknown."""
+        leaving = read_ids(ids).to_pylist()
+        with self._writing, self._lock:
+            self._require_writable()
+            self._drop([self._found(id) for id in leaving])
+            self._size -= len(leaving)
+        self._merge_if_due()
+
+    def _require_writable(self) -> None:
+        if self._read_only:
+            raise TidegateError("the index was opened to be read only")
+
+    def _require_new(self, id: Id) -> None:
+        if self._find(id) is not None:
+            raise SubscriptionError(f"there is a subscription {id!r} already")
+        if self._kind is None or not self._size:
+            self._kind = type(id)
+        elif type(id) is not self._kind:
+            raise SubscriptionError("the ids of an index are all strings or all integers")
+
+    def _drop(self, found: "list[Subscription | tuple[_Live, int]]") -> None:
+        dying: dict[int, tuple[_Live, list[int]]] = {}
+        for each in found:
+            if isinstance(each, Subscription):
+                del self._pending[each.id]
+            else:
+                dying.setdefault(id(each[0]), (each[0], []))[1].append(each[1])
+        for live, codes in dying.values():
+            live.kill(np.array(codes))
+
+    def _changes(
+        self, ids: pa.Array, columns: dict[str, pa.Array], found: list[Any]
+    ) -> tuple[list[Block], list[Subscription]]:
+        """Subscriptions with some parameters changed: those that came in blocks as blocks again."""
+        by_part: dict[tuple[int, int], list[int]] = {}
+        singles: list[Subscription] = []
+        for row, old in enumerate(found):
+            if not isinstance(old, Subscription):
+                sources, code = old[0].segment.sources, old[1]
+                part = int(sources.part[code])
+                if isinstance(sources.parts[part], Block):
+                    by_part.setdefault((id(sources), part), []).append(row)
+                    continue
+            cells = {name: column[row].as_py() for name, column in columns.items()}
+            subscription = self._subscription(old)
+            known = subscription.parameters
+            given = {n: v for n, v in cells.items() if n in known or v is not None}
+            singles.append(_changed(subscription, given, self.schema))
+        blocks: list[Block] = []
+        for rows in by_part.values():
+            sources = found[rows[0]][0].segment.sources
+            block = sources.parts[sources.part[found[rows[0]][1]]]
+            codes = np.array([found[row][1] for row in rows])
+            blocks += self._changed_block(block, sources.row[codes], ids, columns, rows)
+        return blocks, singles
+
+    def _changed_block(
+        self,
+        block: Block,
+        old_rows: NDArray[Any],
+        ids: pa.Array,
+        columns: dict[str, pa.Array],
+        rows: list[int],
+    ) -> list[Block]:
+        taken = pa.array(rows)
+        cells: dict[str, pa.Array] = {"id": ids.take(taken)}
+        for name, column in block.columns.items():
+            if name not in columns:
+                cells[name] = column.take(pa.array(old_rows))
+        for name, column in columns.items():
+            own = column.take(taken)
+            if name in block.columns or own.null_count < len(own):
+                cells[name] = own
+        return read_table(pa.table(cells), block.filter, self.schema)
+
+    def _change(self, blocks: list[Block], singles: list[Subscription], old: list[Any]) -> None:
+        """Add many subscriptions in the place of old ones, if any, in one step."""
+        count = sum(len(block) for block in blocks) + len(singles)
+        if count < _PENDING:
+            new = singles + [block.subscription(i) for block in blocks for i in range(len(block))]
+            for subscription in new:
+                _ = subscription.bound
+            with self._lock:
+                self._drop(old)
+                self._pending.update((subscription.id, subscription) for subscription in new)
+                self._size += count - len(old)
+        else:
+            segment = self._compiled(blocks, singles)
+            with self._lock:
+                self._drop(old)
+                self._lives.append(_Live(segment))
+                self._size += count - len(old)
+        self._compile_if_many()
+        self._merge_if_due()
+
+    # -- compiling and merging
+
+    def _compiled(self, blocks: list[Block], singles: list[Subscription]) -> Segment:
+        drafter = Drafter(self.schema)
+        for block in blocks:
+            drafter.add_block(block)
+        for subscription in singles:
+            drafter.add(subscription.bound)
+        ids = [block.ids for block in blocks]
+        if singles:
+            kind = pa.string() if isinstance(singles[0].id, str) else pa.int64()
+            ids.append(pa.array([subscription.id for subscription in singles], kind))
+        sources = Sources.of([*blocks, *([singles] if singles else [])])
+        return Segment.build(drafter.finish(), pa.concat_arrays(ids), sources)[0]
+
+    def _compile_if_many(self) -> None:
+        if len(self._pending) >= _PENDING:
+            self._version()
+            self._merge_if_due()
+
+    def _version(self) -> Version:
+        """What a reader works on; pending subscriptions are compiled first, aside."""
+        with self._lock:
+            version = tuple(live.version() for live in self._lives)
+            if not self._pending:
+                return version
+            taken = dict(self._pending)
+        segment = self._compiled([], list(taken.values()))
+        with self._lock:
+            self._publish(segment, taken)
+        return (*version, (segment, _ALL_ALIVE))
+
+    def _publish(self, segment: Segment, taken: dict[Id, Subscription]) -> None:
+        """Put a segment in the place of the pending subscriptions it was made of."""
+        live = _Live(segment)
+        stale = []
+        for id, subscription in taken.items():
+            if self._pending.get(id) is subscription:
+                del self._pending[id]
+            else:
+                stale.append(segment.codes[id])
+        if len(stale) < len(taken):
+            self._lives.append(live)
+            if stale:
+                live.kill(np.array(stale))
+
+    def flush(self) -> None:
+        """Compile what is pending and merge everything into one segment, now.
+
+        Where each subscription is kept is decided anew. Never needed, but a good moment may be
+        known to the caller: after many changes, before saving.
+        """
+        with self._writing:
+            self._version()
+            self._wait()
+            with self._lock:
+                lives = list(self._lives)
+            if len(lives) > 1 or any(live.dead for live in lives):
+                self._merge(lives)
+
+    def _wait(self) -> None:
+        merging = self._merging
+        if merging is not None:
+            merging.join()
+
+    def _merge_if_due(self) -> None:
+        with self._lock:
+            if self._merging is not None and self._merging.is_alive():
+                return
+            due = _due(self._lives)
+            if not due:
+                return
+            self._merging = threading.Thread(
+                target=self._merge, args=(due,), name="tidegate-merge", daemon=True
+            )
+            self._merging.start()
+
+    def _merge(self, lives: list[_Live]) -> None:
+        """Make one segment of several, and put it in their place."""
+        with self._lock:
+            versions = [live.version() for live in lives]
+        drafter = Drafter(self.schema)
+        ids, sources, kept = [], [], []
+        for live, (segment, alive) in zip(lives, versions, strict=True):
+            codes = live.codes(alive)
+            drafter.add_draft(segment.draft(), codes)
+            ids.append(segment.ids.take(pa.array(codes)))
+            sources.append(segment.sources.take(codes))
+            kept.append(codes)
+        together = pa.concat_arrays(ids)
+        merged, place = Segment.build(drafter.finish(), together, concatenate(sources))
+        with self._lock:
+            new = _Live(merged)
+            before = 0
+            for live, codes in zip(lives, kept, strict=True):
+                still = live.codes(live.alive)
+                died = np.flatnonzero(~np.isin(codes, still, assume_unique=True))
+                if len(died):
+                    new.kill(place[before + died])
+                before += len(codes)
+            where = self._lives.index(lives[0])
+            self._lives = [live for live in self._lives if live not in lives]
+            if new.size:
+                self._lives.insert(min(where, len(self._lives)), new)
+
+    # -- matching
+
+    def match(self, event: Mapping[str, Any], /) -> Matches:
+        """The ids of the subscriptions that want the event; a sequence like a list."""
+        if not isinstance(event, Mapping):
+            raise TidegateError(
+                f"an event is a mapping of attributes, not a {type(event).__name__}"
+            )
+        table = self.match_batch([event])
+        found = [
+            (chunk.dictionary, chunk.indices.to_numpy(zero_copy_only=False))
+            for chunk in table.column("subscription").chunks
+        ]
+        return Matches(found, [])
+
+    def match_batch(self, batch: Any, /) -> pa.Table:
+        """Which event meets which subscription, as pairs of an event's row and an id.
+
+        A batch is an Arrow record batch or table, a pandas frame, or a list of mappings. The ids
+        are dictionary-encoded; within each chunk of the table, pairs are grouped by event.
+        """
+        version = self._version()
+        encoded = self._encoded(batch, version)
+        events, subscriptions = [], []
+        for segment, alive in version:
+            rows, ids = segment.pairs(encoded, alive)
+            if len(rows):
+                events.append(rows)
+                subscriptions.append(ids)
+        kind = pa.dictionary(pa.int32(), pa.int64() if self._kind is int else pa.string())
+        return pa.table(
+            {
+                "event": pa.chunked_array(events, pa.int32()),
+                "subscription": pa.chunked_array(subscriptions, kind),
+            }
+        )
+
+    def count_batch(self, batch: Any, /) -> NDArray[np.int64]:
+        """How many subscriptions each event meets."""
+        version = self._version()
+        encoded = self._encoded(batch, version)
+        counts = np.zeros(encoded.size, np.int64)
+        for segment, alive in version:
+            counts += segment.count(encoded, alive)
+        return counts
+
+    def explain(self, id: Id, event: Mapping[str, Any], /) -> Explanation:
+        """Why the subscription wants the event, or does not."""
+        return self.get(id).bound.explain(event)
+
+    def _encoded(self, batch: Any, version: Version) -> EncodedBatch:
+        encoded = EncodedBatch(Batch(batch, self.schema))
+        compared: dict[str, set[str]] = {}
+        for segment, _ in version:
+            for attribute, lines in segment.compared.items():
+                compared.setdefault(attribute, set()).update(lines)
+        for attribute, lines in compared.items():
+            for stretch in encoded.column(attribute).stretches:
+                if stretch.line.name not in lines:
+                    with self._lock:
+                        known = self._incomparable.get(attribute, 0)
+                        self._incomparable[attribute] = known + len(stretch.rows)
+        return encoded
+
+    @property
+    def incomparable(self) -> dict[str, int]:
+        """Per attribute, how many values of events were of a family no predicate compares with."""
+        with self._lock:
+            return dict(self._incomparable)
+
+    def describe(self) -> Description:
+        """How many subscriptions sit in which structure, and the memory of each."""
+        with self._lock:
+            lives, pending = list(self._lives), len(self._pending)
+        structures: list[Structure] = []
+        for live in lives:
+            structures += live.segment.structures()
+        removed = sum(live.dead for live in lives)
+        return Description(self._size, tuple(structures), len(lives), pending, removed)
+
+
+def _changed(old: Subscription, parameters: Mapping[str, Any], schema: Schema | None) -> Subscription:
+    unknown = sorted(parameters.keys() - old.parameters.keys())
+    if unknown:
+        known = ", ".join(f":{name}" for name in old.parameters) or "none"
+        raise ParameterError(
+            f"the filter of {old.id!r} has no parameter :{unknown[0]}; it has {known}"
+        )
+    return subscribe(old.id, old.filter, {**old.parameters, **parameters}, schema)
+
+
+def _due(lives: list[_Live]) -> list[_Live]:
+    """The segments to be merged now: the smallest ones, if enough of them are of like size."""
+    ordered = sorted(lives, key=lambda live: live.size)
+    chosen = 0
+    total = 0
+    for place, live in enumerate(ordered, 1):
+        if place <= 1 or live.size <= _GROWTH * max(total, _PENDING):
+            if place >= _ALIKE:
+                chosen = place
+            total += live.size
+        else:
+            break
+    if chosen:
+        return ordered[:chosen]
+    return [live for live in lives if live.dead > _SPARSE * len(live.segment)][:1]
