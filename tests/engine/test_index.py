@@ -19,11 +19,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from tidegate.engine.index import Index
 
 import tidegate as tg
 from tests import generate
 from tests.oracle import Leaf, Literal
+from tidegate.engine.index import Index
 from tidegate.engine.scan import ScanIndex
 from tidegate.engine.subscription import Id, Subscription
 from tidegate.errors import IndexFileError, SubscriptionError

@@ -17,12 +17,18 @@ from tidegate.engine.draft import Draft, pick, starts
 from tidegate.engine.ends import RangeAxes
 from tidegate.engine.keys import KeyTable
 from tidegate.engine.layout import Plan, skeletons
+from tidegate.engine.numbers import EndTable
 from tidegate.engine.partition import Partition
 from tidegate.engine.programs import NO_PROGRAM, Programs, flat
 from tidegate.engine.ranges import Ranges, concatenate
 from tidegate.engine.rows import AxisTable
+from tidegate.engine.sweep import Sweep
 
 Integers: TypeAlias = NDArray[np.int64]
+
+_Apart: TypeAlias = tuple[
+    NDArray[np.int32], Integers, NDArray[np.uint16], Ranges, Integers, NDArray[np.int32]
+]
 
 _U32: Final = np.uint32
 _ENOUGH: Final = 16  # entries that make a condition the head of a zone
@@ -67,6 +73,32 @@ def assemble(
     key = KeyTable(conditions, columns) if columns else None
     axes = RangeAxes(attributes, ranges.take(range_order), flat_entries, conditions.schema)
     return Partition(table, key, flat_entries, axes, first_code), entries
+
+
+def assemble_sweep(
+    draft: Draft, plan: Plan, subscribers: Integers, table: EndTable, first_code: int
+) -> tuple[Sweep, Integers]:
+    """The sweep of a plan, and its entries in their order."""
+    group, columns = _groups(plan)
+    attributes, axis, ranges, range_count = _ranges(draft, plan.entries)
+    ranged, low = _first_range(axis, ranges, range_count)
+    order = np.lexsort((low, ranged, group))
+    place = np.empty(len(order), np.int64)
+    place[order] = np.arange(len(order))
+    owner = np.repeat(place, range_count)
+    owned = [
+        (owner[axis == number], ranges.take(np.flatnonzero(axis == number)))
+        for number in range(len(attributes))
+    ]
+    group_start = starts(np.bincount(group, minlength=len(columns[0]))).astype(_U32)
+    conditions = draft.conditions
+    key = KeyTable(conditions, columns)
+    entries = plan.entries[order]
+    codes = starts(subscribers[entries]).astype(_U32) if plan.shared else np.empty(0, _U32)
+    sweep = Sweep(
+        key, group_start, codes, attributes, owned, table, conditions.schema, first_code
+    )
+    return sweep, entries
 
 
 def _groups(plan: Plan) -> tuple[Integers, tuple[NDArray[np.int32], ...]]:
@@ -203,22 +235,22 @@ def _starts_if(counts: NDArray[Any]) -> NDArray[np.uint32]:
 
 
 def take_apart(
-    partitions: Sequence[Partition], conditions: Conditions, size: int
+    partitions: Sequence[Partition], sweeps: Sequence[Sweep], conditions: Conditions, size: int
 ) -> Draft:
-    """A draft of the partitions' entries; its subscriptions are those with codes up to `size`."""
+    """A draft of all their entries; its subscriptions are those with codes up to `size`."""
     programs = Programs(conditions)
     entry = np.full(size, -1, np.int32)
     names: dict[str, int] = {}
     parts = []
     total = 0
+    for sweep in sweeps:
+        parts.append(_take_sweep_apart(sweep, names))
+        _set_entries(entry, sweep, sweep.code_start, len(sweep), total)
+        total += len(sweep)
     for partition in partitions:
         part = _take_apart(partition, programs, names)
         count = len(part[1])
-        codes = partition.entries.code_start
-        each = np.diff(codes.astype(np.int64)) if len(codes) else np.ones(count, np.int64)
-        entry[partition.first_code : partition.first_code + partition.codes] = np.repeat(
-            np.arange(total, total + count), each
-        )
+        _set_entries(entry, partition, partition.entries.code_start, count, total)
         parts.append(part)
         total += count
     if not parts:
@@ -239,9 +271,45 @@ def take_apart(
     )
 
 
-def _take_apart(partition: Partition, programs: Programs, names: dict[str, int]) -> tuple[
-    NDArray[np.int32], Integers, NDArray[np.uint16], Ranges, Integers, NDArray[np.int32]
-]:  # fmt: skip
+def _set_entries(
+    entry: NDArray[np.int32],
+    kept: Partition | Sweep,
+    code_start: NDArray[np.uint32],
+    count: int,
+    first: int,
+) -> None:
+    """Say of the subscriptions kept there which entry they have, numbered from `first` on."""
+    each = np.diff(code_start.astype(np.int64)) if len(code_start) else np.ones(count, np.int64)
+    here = slice(kept.first_code, kept.first_code + kept.codes)
+    entry[here] = np.repeat(np.arange(first, first + count), each)
+
+
+def _take_sweep_apart(sweep: Sweep, names: dict[str, int]) -> _Apart:
+    """The same of a sweep."""
+    group = np.repeat(np.arange(len(sweep.key)), np.diff(sweep.group_start.astype(np.int64)))
+    refs = np.sort(np.stack([column[group] for column in sweep.key.columns], axis=1), axis=1)
+    numbers = [names.setdefault(name, len(names)) for name in sweep.attributes]
+    owner = _joined([entries for entries, _ in sweep.owned], np.int64)
+    attribute = np.repeat(
+        np.array(numbers, np.uint16), [len(entries) for entries, _ in sweep.owned]
+    )
+    ranges = concatenate([each for _, each in sweep.owned])
+    order = np.lexsort((attribute, owner))
+    return (
+        refs.ravel(),
+        np.full(len(sweep), refs.shape[1]),
+        attribute[order],
+        ranges.take(order),
+        np.bincount(owner, minlength=len(sweep)),
+        np.full(len(sweep), NO_PROGRAM, np.int32),
+    )
+
+
+def _joined(parts: Sequence[NDArray[Any]], kind: Any) -> NDArray[Any]:
+    return np.concatenate(parts) if parts else np.empty(0, kind)
+
+
+def _take_apart(partition: Partition, programs: Programs, names: dict[str, int]) -> _Apart:
     """Refs and how many, attributes of ranges, ranges and how many, and programs of entries."""
     entries = partition.entries
     count = int(entries.group_start[-1])

@@ -8,15 +8,15 @@ per side:
 - *within*: which boxes have, on every side that has a bound, an end that is not below it?
 
 Boxes are packed into **segments**. A segment sorts the ends on each of its sides into buckets, about
-64 of them if all its boxes have an end there, and keeps before each bucket a **row**: one bit per
-box, set if the box is free on the side or ends before the bucket. For any bound, the row before and
-the row behind its bucket enclose the answer, and the members of the bucket are compared with it one
-by one. So a question reads one or two bits per box and side in place of an integer; and far fewer
-when it is selective, since boxes that are alike stand next to each other (sorted as by a k-d tree:
-Bentley, "Multidimensional Binary Search Trees Used for Associative Searching", 1975) and **digests**
-of the rows tell which **chunks** of 512 boxes have a bit that is set, and which one that is not.
-Rows before buckets are the range-encoded bitmaps of Chan and Ioannidis ("Bitmap Index Design and
-Evaluation", 1998), with ends of several values in one bucket.
+64 of them if all its boxes end there, and keeps before each bucket a **row**: one bit per box, set
+if the box is free on the side or ends before the bucket. For any bound, the rows before and behind
+its bucket enclose the answer, and the members of the bucket are compared with it one by one. So a
+question reads a bit or two per box and side in place of an integer; and far fewer when it is
+selective, since boxes that are alike stand next to each other (sorted as by a k-d tree: Bentley,
+"Multidimensional Binary Search Trees Used for Associative Searching", 1975), and **digests** of the
+rows tell which **chunks** of 512 boxes have a bit that is set, and which have one that is not. The
+rows are the range-encoded bitmaps of Chan and Ioannidis ("Bitmap Index Design and Evaluation",
+1998), with several values in one bucket.
 
 Invariant: every answer is what comparing all ends of all boxes would give, whatever the integers.
 """
@@ -28,21 +28,24 @@ from numba import njit
 from numpy.typing import NDArray
 
 Integers: TypeAlias = NDArray[np.int64]
-Words: TypeAlias = NDArray[np.uint64]
 Sides: TypeAlias = NDArray[np.int32]
+Words: TypeAlias = NDArray[np.uint64]
+Codes: TypeAlias = NDArray[np.uint32]
+Flags: TypeAlias = NDArray[np.uint8]
 
 UNBOUNDED_ABOVE: Final = 2**63 - 1
 UNBOUNDED_BELOW: Final = -(2**63)
-"""Bounds that ask nothing of their side: of a box that reaches, of one that keeps within."""
+"""Bounds that ask nothing of a box that reaches, of a box that keeps within."""
 
 SHARED: Final = 128
 """The flag of a box whose handle other boxes have, too."""
 
 _ROWS = 64  # of a side on which every box of the segment ends; others have fewer in proportion
-_SAMPLE = 4096  # ends that are looked at to find where the buckets of a side lie
-_SPLITTING = 32  # sides by which boxes may be sorted, those with the most ends
+_MEMBERS = 16  # ends that a bucket has at least, where there are as many
+_SPLITTING = 32  # sides by which boxes may be sorted: those with the most ends
 _WORDS = 8  # of a chunk
 _CHUNK = 64 * _WORDS
+_PLACE_BITS = 9  # of a place in a chunk
 _NONE = np.uint64(0)
 _ONE = np.uint64(1)
 _ALL = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
@@ -50,22 +53,15 @@ _SEQUENCE = np.uint64(0x03F7_9D71_B4CB_0A89)  # de Bruijn's: all its runs of six
 _TOP = np.uint64(58)
 
 
-def _places() -> NDArray[np.uint8]:
+def _bit_places() -> NDArray[np.int64]:
     """The place of a word's only bit, by the top six bits of its product with the sequence."""
-    table = np.zeros(64, np.uint8)
+    table = np.zeros(64, np.int64)
     for place in range(64):
         table[((int(_SEQUENCE) << place) % 2**64) >> 58] = place
     return table
 
 
-_PLACES = _places()
-
-
-class Boxes(NamedTuple):
-    """What is known of each box beside its ends, by position."""
-
-    flags: NDArray[np.uint8]  # which questions it answers, and for which of them surely
-    handles: Integers
+_BIT_PLACES = _bit_places()
 
 
 class Listed(NamedTuple):
@@ -76,100 +72,128 @@ class Listed(NamedTuple):
     ends: Integers
 
 
+class Segment(NamedTuple):
+    """Packed boxes.
+
+    A bucket has in a row of `buckets` its highest end, where its different ends start and stop in
+    `levels`, and the number of bits set in the row before it. `starts` has per bucket and chunk
+    where the members from the chunk start in `members`, and where the bucket's last ones stop. A
+    member is the rank of its end among those of its bucket and, in the last bits, its place in the
+    chunk. `digests` has per bucket one word per 64 chunks for those with a bit set in the row, then
+    as many for those with a bit not set.
+    """
+
+    sides: Integers  # one row each: the side, its first bucket, the one behind its last
+    buckets: Integers
+    levels: Integers
+    starts: Codes
+    members: Codes
+    rows: Words
+    digests: Words
+
+
 class Packed(NamedTuple):
-    """Segments, end to end in the same arrays."""
+    """Segments end to end in the same arrays; `segments` says where each of them starts."""
 
-    segments: Integers  # one row each: see the constants below
-    sides: Sides  # on which boxes of the segment end
-    buckets: Integers  # of each of these sides, one row: the first, and the one behind the last
-    lows: Integers  # of each bucket: its lowest end,
-    highs: Integers  # its highest end,
-    weights: Integers  # how many bits of the row before it are set,
-    starts: NDArray[np.uint32]  # where its members from each chunk start, and the last ones stop,
-    rows: Words  # the row before it,
-    digests: Words  # the chunks with a bit set in that row, and those with a bit not set
-    places: NDArray[np.uint16]  # of each member of a bucket: where in its chunk it is,
-    ends: Integers  # and its end
+    segments: Integers
+    sides: Integers
+    buckets: Integers
+    levels: Integers
+    starts: Codes
+    members: Codes
+    rows: Words
+    digests: Words
 
 
-_START, _STOP, _SIDES, _SIDES_STOP, _BUCKET, _STARTS, _ROW, _DIGEST, _FIELDS = range(9)
-
-
-class Question(NamedTuple):
-    """Bounds, one row per question, of boxes that have the flag `asked`.
-
-    A box with the flag in `sure` is found for sure.
-    """
-
-    bounds: Integers
-    sure: NDArray[np.uint8]
-    asked: int
-    within: bool
-
-
-class Answer(NamedTuple):
-    """Handles, and for each question where those of the next one start.
-
-    Doubtful are those of boxes that do not answer surely, complemented, and of those that share
-    their handle with other boxes.
-    """
-
-    found: Integers
-    found_to: Integers
-    doubtful: Integers
-    doubtful_to: Integers
+# A row of `Packed.segments`: its boxes, its sides, and where its other arrays start.
+BOXES, BOXES_STOP, SIDES, SIDES_STOP, BUCKETS, STARTS, ROWS, DIGESTS, FIELDS = range(9)
+_ID, _FIRST, _STOP = range(3)  # a row of `sides`
+_HIGH, _LEVELS, _LEVELS_STOP, _WEIGHT = range(4)  # a row of `buckets`
+_BEFORE, _BEHIND, _LIMIT, _LEFT = range(4)  # a row of a plan, see `_plan`
 
 
 @njit(cache=True, nogil=True)
 def search(
-    bounds, sure_of, asked, within,
-    segments, sides, buckets, lows, highs, weights, starts, rows, digests, places, ends,
-    tail_first, tail_sides, tail_ends,
-    box_flags, box_handles,
+    bounds: Integers,
+    sure: Flags,
+    asked: int,
+    within: bool,
+    segments: Integers,
+    sides: Integers,
+    buckets: Integers,
+    levels: Integers,
+    starts: Codes,
+    members: Codes,
+    rows: Words,
+    digests: Words,
+    tail_first: Integers,
+    tail_sides: Sides,
+    tail_ends: Integers,
+    flags: Flags,
+    handles: Integers,
+    packed_count: int,
     count: int,
     begin: int,
-    answer_found, answer_found_to, answer_doubtful, answer_doubtful_to,
+    answer: Integers,
+    upto: Integers,
 ) -> int:
-    """Answer the questions from number `begin` on; the number of the first one not answered.
+    """Answer the questions in the rows of `bounds`, from number `begin` on.
 
-    That is their number, or less if there may not be room for the next answer: both arrays of
-    handles have room for all boxes at least.
+    Asked are boxes that have the flag `asked`; those that have the flag `sure` of the question, too,
+    are found for sure. The boxes are those of the segments, `packed_count` in number, and behind
+    them those of the tail. Their handles are written into `answer`: from its front those of boxes
+    that are found for sure and do not share their handle, from its back the doubtful ones, and of
+    these those not found for sure complemented. `upto` says for each question how many there are of
+    both kinds so far.
+
+    Returns the number of the first question not answered: there may not have been room for it. An
+    answer that is as long as there are boxes has room for one question at least.
     """
-    packed = Packed(segments, sides, buckets, lows, highs, weights, starts, rows, digests, places, ends)
+    packed = Packed(segments, sides, buckets, levels, starts, members, rows, digests)
     tail = Listed(tail_first, tail_sides, tail_ends)
-    boxes = Boxes(box_flags, box_handles)
-    answer = Answer(answer_found, answer_found_to, answer_doubtful, answer_doubtful_to)
-    asked = np.uint8(asked)
-    widest = 0
-    longest = 0
-    for g in range(len(segments)):
-        widest = max(widest, segments[g, _SIDES_STOP] - segments[g, _SIDES])
-        longest = max(longest, segments[g, _STOP] - segments[g, _START])
-    plan = np.empty((widest, 4), np.int64)
-    chunks = (longest + _CHUNK - 1) // _CHUNK
-    live = np.empty(chunks, np.int64)
-    left = np.empty(chunks * _WORDS, np.uint64)
+    plan = np.empty((_most_sides(segments), 4), np.int64)
+    live = np.empty(64, np.int64)
+    left = np.empty(64 * _WORDS, np.uint64)
     found, doubtful = 0, 0
     for q in range(begin, len(bounds)):
-        if found + count > len(answer.found) or doubtful + count > len(answer.doubtful):
+        if found + doubtful + count > len(answer):
             return q
         bound = bounds[q]
         needed = _bounded(bound) if within else 0
-        sure = sure_of[q]
         for g in range(len(segments)):
             steps = _plan(bound, within, needed, packed, g, plan)
-            if steps >= 0:
-                chunks = _live(plan, steps, within, packed, g, live)
-                chunks = _overlay(plan, steps, within, packed, g, live, chunks, left)
-                _compare(plan, steps, within, packed, g, live, chunks, left)
-                found, doubtful = _collect(packed, g, live, chunks, left, asked, sure, boxes, answer, found, doubtful)
-        for i in range(len(tail.first) - 1):
-            position = count - (len(tail.first) - 1) + i
-            if boxes.flags[position] & asked and _holds(bound, within, needed, tail, i):
-                found, doubtful = _emit(boxes, position, sure, answer, found, doubtful)
-        answer.found_to[q] = found
-        answer.doubtful_to[q] = doubtful
+            for tile in range(_tiles(segments, g) if steps >= 0 else 0):
+                chunks = _live(plan, steps, within, packed, g, tile, live)
+                chunks = _overlay(plan, steps, within, packed, g, tile, live, chunks, left)
+                _compare(plan, steps, within, packed, g, tile, live, chunks, left)
+                base = segments[g, BOXES] + 64 * _CHUNK * tile
+                for i in range(chunks):
+                    for w in range(live[i] * _WORDS, (live[i] + 1) * _WORDS):
+                        word = left[w]
+                        while word != _NONE:
+                            bit = word & (~word + _ONE)
+                            word ^= bit
+                            box = base + 64 * w + _BIT_PLACES[(bit * _SEQUENCE) >> _TOP]
+                            if flags[box] & asked:
+                                found, doubtful = _emit(
+                                    flags[box], handles[box], sure[q], answer, found, doubtful
+                                )
+        for box in range(packed_count, count):
+            if flags[box] & asked and _holds(bound, within, needed, tail, box - packed_count):
+                found, doubtful = _emit(
+                    flags[box], handles[box], sure[q], answer, found, doubtful
+                )
+        upto[q, 0], upto[q, 1] = found, doubtful
     return len(bounds)
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _most_sides(segments: Integers) -> int:
+    """The number of sides of the segment that has most of them."""
+    most = 0
+    for g in range(len(segments)):
+        most = max(most, segments[g, SIDES_STOP] - segments[g, SIDES])
+    return most
 
 
 @njit(cache=True, nogil=True, forceinline=True)
@@ -183,31 +207,29 @@ def _bounded(bound: Integers) -> int:
 
 
 @njit(cache=True, nogil=True, forceinline=True)
-def _holds(bound: Integers, within: bool, needed: int, tail: Listed, box: int) -> bool:
-    """Whether a box of the tail reaches the bound, or keeps within it."""
+def _holds(bound: Integers, within: bool, needed: int, listed: Listed, box: int) -> bool:
+    """Whether a box reaches the bound, or keeps within it."""
     met = 0
-    for e in range(tail.first[box], tail.first[box + 1]):
-        limit = bound[tail.sides[e]]
+    for e in range(listed.first[box], listed.first[box + 1]):
+        limit = bound[listed.sides[e]]
         if within and limit != UNBOUNDED_BELOW:
-            if tail.ends[e] < limit:
+            if listed.ends[e] < limit:
                 return False
             met += 1
-        elif not within and tail.ends[e] > limit:
+        elif not within and listed.ends[e] > limit:
             return False
     return met == needed
 
 
 @njit(cache=True, nogil=True, forceinline=True)
 def _emit(
-    boxes: Boxes, position: int, sure: int, answer: Answer, found: int, doubtful: int
+    flags: int, handle: int, sure: int, answer: Integers, found: int, doubtful: int
 ) -> tuple[int, int]:
-    """Write the box's handle into the answer."""
-    flags = boxes.flags[position]
-    handle = boxes.handles[position]
+    """Write a handle into the answer."""
     if flags & sure and not flags & SHARED:
-        answer.found[found] = handle
+        answer[found] = handle
         return found + 1, doubtful
-    answer.doubtful[doubtful] = handle if flags & sure else ~handle
+    answer[len(answer) - 1 - doubtful] = handle if flags & sure else ~handle
     return found, doubtful + 1
 
 
@@ -215,77 +237,109 @@ def _emit(
 def _plan(
     bound: Integers, within: bool, needed: int, packed: Packed, g: int, plan: Integers
 ) -> int:
-    """Which rows decide about a segment's boxes, those that leave the fewest first.
+    """Which rows decide about the boxes of a segment, those that leave the fewest first.
 
-    A step is the row before the bound's bucket, the row behind it (the same if nothing in the
-    bucket has to be compared, -1 if all bits of it would be set), and what its members are compared
-    with. Returns the number of steps, or -1 if no box can be within the bound.
+    A step is a bucket, that of the bound, with the row before it; the bucket behind it, with its
+    row (the same if no member has to be compared, -1 if all bits of that row would be set); and the
+    first member, in order of ranks, that is beyond the bound. Returns the number of steps, or -1 if
+    no box can be within the bound.
     """
-    steps = 0
-    met = 0
-    for t in range(packed.segments[g, _SIDES], packed.segments[g, _SIDES_STOP]):
-        limit = bound[packed.sides[t]]
+    buckets = packed.buckets
+    steps, met = 0, 0
+    for t in range(packed.segments[g, SIDES], packed.segments[g, SIDES_STOP]):
+        limit = bound[packed.sides[t, _ID]]
         if limit == (UNBOUNDED_BELOW if within else UNBOUNDED_ABOVE):
             continue
-        if within:  # as rows tell it: an end is not below the bound if it is not at most one less
+        if within:  # rows say what is at most a limit; the others are not below the next integer
             met += 1
             limit -= 1
-        low, stop = packed.buckets[t, 0], packed.buckets[t, 1]
+        bucket, stop = packed.sides[t, _FIRST], packed.sides[t, _STOP]
         high = stop
-        while low < high:
-            middle = (low + high) >> 1
-            if packed.highs[middle] > limit:
+        while bucket < high:
+            middle = (bucket + high) >> 1
+            if buckets[middle, _HIGH] > limit:
                 high = middle
             else:
-                low = middle + 1
-        if low == stop:
+                bucket = middle + 1
+        if bucket == stop:
             if within:
                 return -1
             continue
-        behind = low
-        if packed.lows[low] <= limit:
-            behind = low + 1 if low + 1 < stop else -1
+        rank = _rank(packed.levels, buckets[bucket, _LEVELS], buckets[bucket, _LEVELS_STOP], limit)
+        behind = bucket
+        if rank > 0:
+            behind = bucket + 1 if bucket + 1 < stop else -1
         if within:
-            weight = -packed.weights[low]
+            weight = -buckets[bucket, _WEIGHT]
         else:
-            weight = packed.weights[behind] if behind >= 0 else UNBOUNDED_ABOVE
-        i = steps
-        while i > 0 and plan[i - 1, 3] > weight:
+            weight = buckets[behind, _WEIGHT] if behind >= 0 else UNBOUNDED_ABOVE
+        at = steps
+        while at > 0 and plan[at - 1, _LEFT] > weight:
             for k in range(4):
-                plan[i, k] = plan[i - 1, k]
-            i -= 1
-        plan[i, 0], plan[i, 1], plan[i, 2], plan[i, 3] = low, behind, limit, weight
+                plan[at, k] = plan[at - 1, k]
+            at -= 1
+        plan[at, _BEFORE], plan[at, _BEHIND] = bucket, behind
+        plan[at, _LIMIT], plan[at, _LEFT] = rank << _PLACE_BITS, weight
         steps += 1
     return steps if met == needed else -1
 
 
 @njit(cache=True, nogil=True, forceinline=True)
+def _rank(levels: Integers, start: int, stop: int, limit: int) -> int:
+    """How many of the levels are at most the limit."""
+    low, high = start, stop
+    while low < high:
+        middle = (low + high) >> 1
+        if levels[middle] > limit:
+            high = middle
+        else:
+            low = middle + 1
+    return low - start
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _chunks(segments: Integers, g: int) -> int:
+    """The number of chunks of a segment."""
+    return (segments[g, BOXES_STOP] - segments[g, BOXES] + _CHUNK - 1) // _CHUNK
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _tiles(segments: Integers, g: int) -> int:
+    """The number of tiles of a segment: 64 chunks each, which are looked at together."""
+    return (_chunks(segments, g) + 63) // 64
+
+
+@njit(cache=True, nogil=True, forceinline=True)
 def _live(
-    plan: Integers, steps: int, within: bool, packed: Packed, g: int, live
+    plan: Integers,
+    steps: int,
+    within: bool,
+    packed: Packed,
+    g: int,
+    tile: int,
+    live: Integers,
 ) -> int:
-    """Of 64 chunks, those in which some box may be left."""
-    chunks = (packed.segments[g, _STOP] - packed.segments[g, _START] + _CHUNK - 1) // _CHUNK
-    size = (chunks + 63) >> 6
-    base = packed.segments[g, _DIGEST] - 2 * packed.segments[g, _BUCKET] * size
+    """The chunks of a tile in which the digests leave a box; their number."""
+    size = _tiles(packed.segments, g)
+    base = packed.segments[g, DIGESTS] - 2 * packed.segments[g, BUCKETS] * size + tile
+    word = _lowest(_chunks(packed.segments, g) - 64 * tile)
+    for k in range(steps):
+        if within:
+            word &= packed.digests[base + (2 * plan[k, _BEFORE] + 1) * size]
+        elif plan[k, _BEHIND] >= 0:
+            word &= packed.digests[base + 2 * plan[k, _BEHIND] * size]
     count = 0
-    for d in range(size):
-        word = _lowest(chunks - 64 * d)
-        for k in range(steps):
-            if within:
-                word &= packed.digests[base + (2 * plan[k, 0] + 1) * size + d]
-            elif plan[k, 1] >= 0:
-                word &= packed.digests[base + 2 * plan[k, 1] * size + d]
-        while word != _NONE:
-            bit = word & (~word + _ONE)
-            word ^= bit
-            live[count] = (d << 6) + np.int64(_PLACES[(bit * _SEQUENCE) >> _TOP])
-            count += 1
+    while word != _NONE:
+        bit = word & (~word + _ONE)
+        word ^= bit
+        live[count] = _BIT_PLACES[(bit * _SEQUENCE) >> _TOP]
+        count += 1
     return count
 
 
 @njit(cache=True, nogil=True, forceinline=True)
-def _lowest(count: int) -> int:
-    """A word whose lowest bits are set, so many or all."""
+def _lowest(count: int) -> np.uint64:
+    """A word whose lowest bits are set, so many of them or all."""
     if count >= 64:
         return _ALL
     return (_ONE << np.uint64(count)) - _ONE if count > 0 else _NONE
@@ -298,30 +352,31 @@ def _overlay(
     within: bool,
     packed: Packed,
     g: int,
-    live, count,
+    tile: int,
+    live: Integers,
+    count: int,
     left: Words,
 ) -> int:
-    """What the rows leave of a chunk, members of the bounds' buckets included; whether any."""
-    rows = packed.rows
-    size = packed.segments[g, _STOP] - packed.segments[g, _START]
-    words = (size + _CHUNK - 1) // _CHUNK * _WORDS
-    base = packed.segments[g, _ROW] - packed.segments[g, _BUCKET] * words
+    """What the rows leave of the live chunks, the bounds' buckets included; how many stay live."""
+    size = packed.segments[g, BOXES_STOP] - packed.segments[g, BOXES] - 64 * _CHUNK * tile
     for i in range(count):
-        for w in range(_WORDS):
-            left[i * _WORDS + w] = _lowest(size - live[i] * _CHUNK - 64 * w)
+        for w in range(live[i] * _WORDS, (live[i] + 1) * _WORDS):
+            left[w] = _lowest(size - 64 * w)
+    words = _chunks(packed.segments, g) * _WORDS
+    base = packed.segments[g, ROWS] - packed.segments[g, BUCKETS] * words + tile * 64 * _WORDS
+    flip = _ALL if within else _NONE
     for k in range(steps):
-        row = plan[k, 0] if within else plan[k, 1]
-        if row < 0:
+        bucket = plan[k, _BEFORE] if within else plan[k, _BEHIND]
+        if bucket < 0:
             continue
-        flip = _ALL if within else _NONE
+        row = base + bucket * words
         kept = 0
         for i in range(count):
-            at = base + row * words + live[i] * _WORDS
+            own = live[i] * _WORDS
             some = _NONE
-            for w in range(_WORDS):
-                word = left[i * _WORDS + w] & (rows[at + w] ^ flip)
-                left[kept * _WORDS + w] = word
-                some |= word
+            for w in range(own, own + _WORDS):
+                left[w] &= packed.rows[row + w] ^ flip
+                some |= left[w]
             live[kept] = live[i]
             if some != _NONE:
                 kept += 1
@@ -336,56 +391,34 @@ def _compare(
     within: bool,
     packed: Packed,
     g: int,
-    live, count,
+    tile: int,
+    live: Integers,
+    count: int,
     left: Words,
 ) -> None:
-    """Take those members of the bounds' buckets out that do not meet the bounds."""
-    chunks = (packed.segments[g, _STOP] - packed.segments[g, _START] + _CHUNK - 1) // _CHUNK
-    base = packed.segments[g, _STARTS] - packed.segments[g, _BUCKET] * (chunks + 1)
+    """Take the members of the bounds' buckets that do not meet the bounds out of the chunks."""
+    segments = packed.segments
+    width = _chunks(segments, g) + 1
+    base = segments[g, STARTS] - segments[g, BUCKETS] * width + 64 * tile
     for k in range(steps):
-        if plan[k, 0] == plan[k, 1]:
+        if plan[k, _BEFORE] == plan[k, _BEHIND]:
             continue
-        limit = plan[k, 2]
+        limit = np.uint32(plan[k, _LIMIT])
+        starts = base + plan[k, _BEFORE] * width
         for i in range(count):
-            at = base + plan[k, 0] * (chunks + 1) + live[i]
-            for m in range(np.int64(packed.starts[at]), np.int64(packed.starts[at + 1])):
-                place = np.int64(packed.places[m])
-                out = np.uint64((packed.ends[m] > limit) != within)
-                left[i * _WORDS + (place >> 6)] &= ~(out << np.uint64(place & 63))
-
-
-@njit(cache=True, nogil=True, forceinline=True)
-def _collect(packed, g, live, count, left, asked, sure, boxes, answer, found, doubtful):
-    for i in range(count):
-        for w in range(_WORDS):
-            word = left[i * _WORDS + w]
-            here = packed.segments[g, _START] + live[i] * _CHUNK + 64 * w
-            while word != _NONE:
-                bit = word & (~word + _ONE)
-                word ^= bit
-                position = here + np.int64(_PLACES[(bit * _SEQUENCE) >> _TOP])
-                if boxes.flags[position] & asked:
-                    found, doubtful = _emit(boxes, position, sure, answer, found, doubtful)
-    return found, doubtful
-
-
-class Segment(NamedTuple):
-    """A segment on its own, its buckets and members numbered from 0: see `Packed`."""
-
-    sides: Sides
-    buckets: Integers
-    lows: Integers
-    highs: Integers
-    weights: Integers
-    starts: NDArray[np.uint32]
-    rows: Words
-    digests: Words
-    places: NDArray[np.uint16]
-    ends: Integers
+            own = live[i] * _WORDS
+            for m in range(
+                np.int64(packed.starts[starts + live[i]]),
+                np.int64(packed.starts[starts + live[i] + 1]),
+            ):
+                member = packed.members[m]
+                out = np.uint64((member >= limit) != within)
+                place = np.int64(member) & (_CHUNK - 1)
+                left[own + (place >> 6)] &= ~(out << np.uint64(place & 63))
 
 
 class Grouped(NamedTuple):
-    """The ends of boxes, side after side: those on side number t are `first[t]` and following."""
+    """The ends of boxes, side after side: those of side number t are `first[t]` and following."""
 
     first: Integers
     boxes: NDArray[np.int32]
@@ -396,18 +429,17 @@ class Grouped(NamedTuple):
 def pack(listed: Listed, side_count: int) -> tuple[Integers, Segment]:
     """The boxes as a segment, and in which order they are in it."""
     n = len(listed.first) - 1
-    sides, grouped = _group(listed, side_count)
-    buckets, highs = _part(grouped, n)
-    homes, lows = _assign(grouped, buckets, highs)
-    order = _order(grouped, buckets, homes, n)
+    ids, grouped = _group(listed, side_count)
+    sides, buckets, levels, homes, ranks = _sort_ends(ids, grouped, n)
+    order = _order(grouped, sides, homes, n)
     positions = np.empty(n, np.int64)
     for i in range(n):
         positions[order[i]] = i
-    starts, places, ends = _settle(grouped, homes, len(highs), positions)
-    rows = _rows(buckets, starts, places, n)
-    weights, digests = _digest(rows, n)
+    starts, members = _settle(grouped, homes, ranks, len(buckets), positions)
+    rows = _fill_rows(sides, starts, members, n)
+    digests = _digest(rows, buckets, n)
     return order, Segment(
-        sides, buckets, lows, highs, weights, starts.ravel(), rows.ravel(), digests, places, ends
+        sides, buckets, levels, starts.ravel(), members, rows.ravel(), digests.ravel()
     )
 
 
@@ -417,115 +449,80 @@ def _group(listed: Listed, side_count: int) -> tuple[Sides, Grouped]:
     uses = np.zeros(side_count, np.int64)
     for e in range(len(listed.ends)):
         uses[listed.sides[e]] += 1
-    sides = np.flatnonzero(uses).astype(np.int32)
-    first = np.zeros(len(sides) + 1, np.int64)
+    ids = np.flatnonzero(uses).astype(np.int32)
+    first = np.zeros(len(ids) + 1, np.int64)
     fill = np.zeros(side_count, np.int64)
-    for t in range(len(sides)):
-        fill[sides[t]] = first[t]
-        first[t + 1] = first[t] + uses[sides[t]]
+    for t in range(len(ids)):
+        fill[ids[t]] = first[t]
+        first[t + 1] = first[t] + uses[ids[t]]
     boxes = np.empty(len(listed.ends), np.int32)
     ends = np.empty(len(listed.ends), np.int64)
-    for i in range(len(listed.first) - 1):
-        for e in range(listed.first[i], listed.first[i + 1]):
+    for box in range(len(listed.first) - 1):
+        for e in range(listed.first[box], listed.first[box + 1]):
             at = fill[listed.sides[e]]
             fill[listed.sides[e]] += 1
-            boxes[at], ends[at] = i, listed.ends[e]
-    return sides, Grouped(first, boxes, ends)
+            boxes[at], ends[at] = box, listed.ends[e]
+    return ids, Grouped(first, boxes, ends)
 
 
 @njit(cache=True, nogil=True)
-def _part(grouped: Grouped, n: int) -> tuple[Integers, Integers]:
-    """Where the buckets of each side lie, and up to which end each of them reaches."""
-    sides = len(grouped.first) - 1
-    buckets = np.empty((sides, 2), np.int64)
-    highs = np.empty(sides * (4 * _ROWS + 2), np.int64)
-    count = 0
-    for t in range(sides):
-        size = grouped.first[t + 1] - grouped.first[t]
-        step = (size + _SAMPLE - 1) // _SAMPLE
-        sample = grouped.ends[grouped.first[t] : grouped.first[t + 1] : step].copy()
-        sample.sort()
-        rows = max(1, min(_ROWS * size // n, size // 16))
-        buckets[t, 0] = count
-        count = _cut(sample, max(1, len(sample) // rows), highs, count)
-        buckets[t, 1] = count
-    return buckets, highs[:count].copy()
+def _sort_ends(
+    ids: Sides, grouped: Grouped, n: int
+) -> tuple[Integers, Integers, Integers, NDArray[np.int32], NDArray[np.int32]]:
+    """The sides, buckets and levels of a segment, and the bucket of each end and its rank there.
 
-
-@njit(cache=True, nogil=True)
-def _cut(sample: Integers, room: int, highs: Integers, count: int) -> int:
-    """Cut sorted ends into buckets of about `room`; an end that often fills one of its own.
-
-    Ends above all those in the sample belong into the last bucket.
+    A bucket is closed when it is full, or when the next end comes up so often that it had better
+    have a bucket of its own: then no bound falls among its members.
     """
-    held = 0
-    i = 0
-    while i < len(sample):
-        same = i
-        while same < len(sample) and sample[same] == sample[i]:
-            same += 1
-        if held > 0 and held + same - i > room:
-            highs[count] = sample[i - 1]
-            count += 1
-            held = 0
-        held += same - i
-        if held >= room:
-            highs[count] = sample[i]
-            count += 1
-            held = 0
-        i = same
-    highs[count] = UNBOUNDED_ABOVE
-    return count + 1
-
-
-@njit(cache=True, nogil=True)
-def _assign(
-    grouped: Grouped, buckets: Integers, highs: Integers
-) -> tuple[NDArray[np.int32], Integers]:
-    """The bucket of each end, and the lowest end of each bucket; `highs` become the highest ones.
-
-    An empty bucket counts as one of a single end that is not below those before it.
-    """
+    sides = np.empty((len(ids), 3), np.int64)
+    buckets = np.empty((len(grouped.ends), 4), np.int64)
+    levels = np.empty(len(grouped.ends), np.int64)
     homes = np.empty(len(grouped.ends), np.int32)
-    lows = np.full(len(highs), UNBOUNDED_ABOVE, np.int64)
-    seen = np.full(len(highs), UNBOUNDED_BELOW, np.int64)
-    for t in range(len(buckets)):
-        for m in range(grouped.first[t], grouped.first[t + 1]):
-            end = grouped.ends[m]
-            low, high = buckets[t, 0], buckets[t, 1] - 1
-            while low < high:
-                middle = (low + high) >> 1
-                if highs[middle] >= end:
-                    high = middle
-                else:
-                    low = middle + 1
-            homes[m] = low
-            lows[low] = min(lows[low], end)
-            seen[low] = max(seen[low], end)
-        for b in range(buckets[t, 0], buckets[t, 1]):
-            if lows[b] > seen[b]:
-                seen[b] = seen[b - 1]
-                lows[b] = seen[b]
-            highs[b] = seen[b]
-    return homes, lows
+    ranks = np.empty(len(grouped.ends), np.int32)
+    bucket, level = 0, 0
+    for t in range(len(ids)):
+        start, stop = grouped.first[t], grouped.first[t + 1]
+        sides[t, _ID], sides[t, _FIRST] = ids[t], bucket
+        ends = grouped.ends[start:stop]
+        ascending = np.argsort(ends)
+        room = max(_MEMBERS, n // _ROWS)
+        held = 0
+        i = 0
+        while i < len(ends):
+            end = ends[ascending[i]]
+            same = i
+            while same < len(ends) and ends[ascending[same]] == end:
+                same += 1
+            if held > 0 and held + same - i > room:
+                bucket += 1
+                held = 0
+            if held == 0:
+                buckets[bucket, _LEVELS] = level
+            for j in range(i, same):
+                homes[start + ascending[j]] = bucket
+                ranks[start + ascending[j]] = level - buckets[bucket, _LEVELS]
+            levels[level] = end
+            level += 1
+            buckets[bucket, _HIGH], buckets[bucket, _LEVELS_STOP] = end, level
+            held += same - i
+            i = same
+        bucket += 1
+        sides[t, _STOP] = bucket
+    return sides, buckets[:bucket].copy(), levels[:level].copy(), homes, ranks
 
 
 @njit(cache=True, nogil=True)
-def _order(
-    grouped: Grouped, buckets: Integers, homes: NDArray[np.int32], n: int
-) -> Integers:
+def _order(grouped: Grouped, sides: Integers, homes: NDArray[np.int32], n: int) -> Integers:
     """Boxes that are alike next to each other.
 
     Ranges of boxes are sorted by the side on which their buckets differ most, and divided near the
     middle, but not within a bucket, until they are no longer than a chunk.
     """
     order = np.arange(n)
-    codes = _codes(grouped, buckets, homes, n)
-    if len(codes) == 0:
-        return order
+    codes = _codes(grouped, sides, homes, n)
     spare = np.empty(n, np.int64)
     tally = np.empty(257, np.int64)
-    stack = [(0, n)]
+    stack = [(0, n if len(codes) > 0 else 0)]
     while len(stack) > 0:
         start, stop = stack.pop()
         if stop - start <= _CHUNK:
@@ -536,34 +533,32 @@ def _order(
             tally[code[order[i]] + 1] += 1
         for v in range(256):
             tally[v + 1] += tally[v]
-        middle = _middle(tally, stop - start)
+        middle = start + _middle(tally, stop - start)
         for i in range(start, stop):
             v = code[order[i]]
             spare[start + tally[v]] = order[i]
             tally[v] += 1
         order[start:stop] = spare[start:stop]
-        stack.append((start, start + middle))
-        stack.append((start + middle, stop))
+        stack.append((start, middle))
+        stack.append((middle, stop))
     return order
 
 
 @njit(cache=True, nogil=True)
-def _codes(
-    grouped: Grouped, buckets: Integers, homes: NDArray[np.int32], n: int
-) -> NDArray[np.uint8]:
-    """The buckets of all boxes on the sides with the most ends, from 1; 0 where they are free."""
+def _codes(grouped: Grouped, sides: Integers, homes: NDArray[np.int32], n: int) -> Flags:
+    """The buckets of all boxes on the sides with the most ends, from 1 on; 0 where they are free."""
     uses = grouped.first[1:] - grouped.first[:-1]
     chosen = np.argsort(-uses)[:_SPLITTING]
     codes = np.zeros((len(chosen), n), np.uint8)
     for c in range(len(chosen)):
         t = chosen[c]
         for m in range(grouped.first[t], grouped.first[t + 1]):
-            codes[c, grouped.boxes[m]] = min(homes[m] - buckets[t, 0] + 1, 255)
+            codes[c, grouped.boxes[m]] = min(homes[m] - sides[t, _FIRST] + 1, 255)
     return codes
 
 
 @njit(cache=True, nogil=True)
-def _widest(codes: NDArray[np.uint8], order: Integers, start: int, stop: int) -> int:
+def _widest(codes: Flags, order: Integers, start: int, stop: int) -> int:
     """The row of codes that varies most among the boxes, judged by a few of them."""
     best, widest = 0, -1.0
     for c in range(len(codes)):
@@ -581,25 +576,26 @@ def _widest(codes: NDArray[np.uint8], order: Integers, start: int, stop: int) ->
 
 @njit(cache=True, nogil=True)
 def _middle(tally: Integers, size: int) -> int:
-    """Where to divide boxes: whole chunks, nearest to half of them, and if it can be at a change.
-
-    `tally[v]` boxes have a code below v.
-    """
-    best = size // 2
+    """Where to divide boxes of which `tally[v]` have a code below v: in whole chunks, near half."""
     nearest = size
-    for v in range(1, 257):
-        if 0 < tally[v] < size and abs(tally[v] - size // 2) < nearest:
-            nearest = abs(tally[v] - size // 2)
-            best = tally[v]
-    whole = (best + _CHUNK // 2) // _CHUNK * _CHUNK
+    for v in range(257):
+        if abs(2 * tally[v] - size) < abs(2 * nearest - size):
+            nearest = tally[v]
+    if nearest == 0 or nearest == size:
+        nearest = size // 2
+    whole = (nearest + _CHUNK // 2) // _CHUNK * _CHUNK
     return min(max(whole, _CHUNK), (size - 1) // _CHUNK * _CHUNK)
 
 
 @njit(cache=True, nogil=True)
 def _settle(
-    grouped: Grouped, homes: NDArray[np.int32], buckets: int, positions: Integers
-) -> tuple[NDArray[np.uint32], NDArray[np.uint16], Integers]:
-    """The members of each bucket, chunk after chunk."""
+    grouped: Grouped,
+    homes: NDArray[np.int32],
+    ranks: NDArray[np.int32],
+    buckets: int,
+    positions: Integers,
+) -> tuple[Codes, Codes]:
+    """The members of each bucket, chunk after chunk, and where they start."""
     chunks = (len(positions) + _CHUNK - 1) // _CHUNK
     starts = np.zeros((buckets, chunks + 1), np.uint32)
     for m in range(len(homes)):
@@ -611,33 +607,30 @@ def _settle(
             starts[b, c] = total
             total += size
     fill = starts.copy()
-    places = np.empty(len(homes), np.uint16)
-    ends = np.empty(len(homes), np.int64)
+    members = np.empty(len(homes), np.uint32)
     for m in range(len(homes)):
         position = positions[grouped.boxes[m]]
         at = fill[homes[m], position // _CHUNK]
         fill[homes[m], position // _CHUNK] += np.uint32(1)
-        places[at] = position % _CHUNK
-        ends[at] = grouped.ends[m]
-    return starts, places, ends
+        members[at] = (ranks[m] << _PLACE_BITS) | (position % _CHUNK)
+    return starts, members
 
 
 @njit(cache=True, nogil=True)
-def _rows(
-    buckets: Integers, starts: NDArray[np.uint32], places: NDArray[np.uint16], n: int
-) -> Words:
+def _fill_rows(sides: Integers, starts: Codes, members: Codes, n: int) -> Words:
     """The row before each bucket."""
     chunks = starts.shape[1] - 1
     words = chunks * _WORDS
     rows = np.zeros((len(starts), words), np.uint64)
-    for t in range(len(buckets)):
-        first, stop = buckets[t]
+    for t in range(len(sides)):
+        first, stop = sides[t, _FIRST], sides[t, _STOP]
         for b in range(first, stop):
             for c in range(chunks):
-                for m in range(starts[b, c], starts[b, c + 1]):
-                    w = c * _WORDS + (places[m] >> 6)
-                    bit = _ONE << np.uint64(places[m] & 63)
-                    rows[first, w] |= bit  # at first: the boxes that end on this side
+                for m in range(np.int64(starts[b, c]), np.int64(starts[b, c + 1])):
+                    place = np.int64(members[m]) & (_CHUNK - 1)
+                    w = c * _WORDS + (place >> 6)
+                    bit = _ONE << np.uint64(place & 63)
+                    rows[first, w] |= bit  # for the moment, the boxes that end on this side
                     if b + 1 < stop:
                         rows[b + 1, w] |= bit
         for w in range(words):
@@ -649,33 +642,32 @@ def _rows(
 
 
 @njit(cache=True, nogil=True)
-def _digest(rows: Words, n: int) -> tuple[Integers, Words]:
-    """How many bits of each row are set, and the digests of the rows."""
-    buckets = len(rows)
-    chunks = (n + _CHUNK - 1) // _CHUNK
-    size = (chunks + 63) >> 6
-    weights = np.zeros(buckets, np.int64)
-    digests = np.zeros(buckets * 2 * size, np.uint64)
-    for b in range(buckets):
+def _digest(rows: Words, buckets: Integers, n: int) -> Words:
+    """The digests of the rows; the number of bits set in each is written into its bucket."""
+    chunks = rows.shape[1] // _WORDS
+    digests = np.zeros((len(rows), 2, (chunks + 63) // 64), np.uint64)
+    for b in range(len(rows)):
+        weight = 0
         for c in range(chunks):
             some, lacking = _NONE, _NONE
             for w in range(c * _WORDS, (c + 1) * _WORDS):
                 some |= rows[b, w]
                 lacking |= ~rows[b, w] & _lowest(n - 64 * w)
-                weights[b] += _ones(rows[b, w])
+                weight += _ones(rows[b, w])
             bit = _ONE << np.uint64(c & 63)
             if some != _NONE:
-                digests[2 * b * size + (c >> 6)] |= bit
+                digests[b, 0, c >> 6] |= bit
             if lacking != _NONE:
-                digests[(2 * b + 1) * size + (c >> 6)] |= bit
-    return weights, digests
+                digests[b, 1, c >> 6] |= bit
+        buckets[b, _WEIGHT] = weight
+    return digests
 
 
 @njit(cache=True, nogil=True)
-def _ones(word: int) -> int:
+def _ones(word: np.uint64) -> int:
     """The number of bits set in a word."""
-    word -= (word >> _ONE) & np.uint64(0x5555_5555_5555_5555)
     pairs = np.uint64(0x3333_3333_3333_3333)
+    word -= (word >> _ONE) & np.uint64(0x5555_5555_5555_5555)
     word = (word & pairs) + ((word >> np.uint64(2)) & pairs)
     word = (word + (word >> np.uint64(4))) & np.uint64(0x0F0F_0F0F_0F0F_0F0F)
     return np.int64((word * np.uint64(0x0101_0101_0101_0101)) >> np.uint64(56))
@@ -683,22 +675,63 @@ def _ones(word: int) -> int:
 
 @njit(cache=True, nogil=True)
 def unpack(
-    packed: Packed, begin: int, tail: Listed, flags: NDArray[np.uint8], count: int
+    segments: Integers,
+    sides: Integers,
+    buckets: Integers,
+    levels: Integers,
+    starts: Codes,
+    members: Codes,
+    tail_first: Integers,
+    tail_sides: Sides,
+    tail_ends: Integers,
+    flags: Flags,
+    packed_count: int,
+    count: int,
+    begin: int,
 ) -> tuple[Integers, Listed]:
-    """The boxes of the segments from number `begin` on and of the tail that have a flag.
+    """The boxes with any flag of the segments from number `begin` on and of the tail.
 
-    Returns their positions and their ends.
+    Returns their positions, and their ends.
     """
-    packed_to = count - (len(tail.first) - 1)
-    start = packed.segments[begin, _START] if begin < len(packed.segments) else packed_to
+    start = segments[begin, BOXES] if begin < len(segments) else packed_count
     sizes = np.zeros(count - start + 1, np.int64)
-    for g in range(begin, len(packed.segments)):
-        _deal(packed, g, start, flags, sizes, tail, False)
-    for i in range(len(tail.first) - 1):
-        if flags[packed_to + i]:
-            sizes[packed_to + i - start + 1] = tail.first[i + 1] - tail.first[i]
+    for g in range(begin, len(segments)):
+        width = _chunks(segments, g) + 1
+        for t in range(segments[g, SIDES], segments[g, SIDES_STOP]):
+            for b in range(sides[t, _FIRST], sides[t, _STOP]):
+                row = segments[g, STARTS] + (b - segments[g, BUCKETS]) * width
+                for c in range(width - 1):
+                    for m in range(np.int64(starts[row + c]), np.int64(starts[row + c + 1])):
+                        place = np.int64(members[m]) & (_CHUNK - 1)
+                        sizes[segments[g, BOXES] - start + c * _CHUNK + place + 1] += 1
+    for box in range(count - packed_count):
+        sizes[packed_count - start + box + 1] = tail_first[box + 1] - tail_first[box]
+    for i in range(count - start):
+        if not flags[start + i]:
+            sizes[i + 1] = 0
     first = np.cumsum(sizes)
-    listed = Listed(
-        np.empty(0, np.int64), np.empty(first[-1], np.int32), np.empty(first[-1], np.int64)
-    )
-    return np.flatnonzero(flags[start:count]) + start, listed
+    fill = first.copy()
+    listed_sides = np.empty(first[-1], np.int32)
+    ends = np.empty(first[-1], np.int64)
+    for g in range(begin, len(segments)):
+        width = _chunks(segments, g) + 1
+        for t in range(segments[g, SIDES], segments[g, SIDES_STOP]):
+            for b in range(sides[t, _FIRST], sides[t, _STOP]):
+                row = segments[g, STARTS] + (b - segments[g, BUCKETS]) * width
+                for c in range(width - 1):
+                    for m in range(np.int64(starts[row + c]), np.int64(starts[row + c + 1])):
+                        place = np.int64(members[m]) & (_CHUNK - 1)
+                        i = segments[g, BOXES] - start + c * _CHUNK + place
+                        if flags[start + i]:
+                            rank = np.int64(members[m]) >> _PLACE_BITS
+                            listed_sides[fill[i]] = sides[t, _ID]
+                            ends[fill[i]] = levels[buckets[b, _LEVELS] + rank]
+                            fill[i] += 1
+    for box in range(count - packed_count):
+        i = packed_count - start + box
+        if flags[start + i]:
+            for e in range(tail_first[box], tail_first[box + 1]):
+                listed_sides[fill[i]], ends[fill[i]] = tail_sides[e], tail_ends[e]
+                fill[i] += 1
+    kept = np.flatnonzero(flags[start:count])
+    return kept + start, Listed(np.append(first[kept], first[-1]), listed_sides, ends)

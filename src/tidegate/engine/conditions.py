@@ -6,8 +6,10 @@ many filters have it. A **condition** is an attribute and the set of its values 
 hold together, are one condition. `Conditions` gives each a number.
 """
 
+from collections.abc import Callable
 from decimal import Decimal
-from typing import Any, Final
+from functools import cached_property
+from typing import Any, Final, TypeAlias
 
 from tidegate.filters.expression import And, Node, Predicate
 from tidegate.filters.meaning import allowed, universe
@@ -19,24 +21,44 @@ NEVER: Final = -1
 ALWAYS: Final = -2
 """The number of a condition that every value meets, absent included."""
 
+Listed: TypeAlias = tuple[list[str], list[ValueSet], list[Node]]
+
 
 class Conditions:
     """Conditions, numbered from 0 in the order they came up; equal ones have one number.
 
-    `nodes` are trees that say the same as the set, for printing and for keeping in a file.
+    `nodes` are trees that say the same as the set, for printing and for keeping in a file. Those of
+    a file are read, by `load`, when the first of them is needed.
     """
 
-    def __init__(self, schema: Schema | None) -> None:
+    def __init__(self, schema: Schema | None, load: Callable[[], Listed] | None = None) -> None:
         self.schema = schema
-        self.attributes: list[str] = []
-        self.sets: list[ValueSet] = []
-        self.nodes: list[Node] = []
+        self._load = load
         self._numbers: dict[tuple[str, ValueSet], int] = {}
         self._read: dict[tuple[Any, ...], int] = {}
         self._met: dict[tuple[int, int], int] = {}
 
     def __len__(self) -> int:
         return len(self.sets)
+
+    @cached_property
+    def _listed(self) -> Listed:
+        return ([], [], []) if self._load is None else self._load()
+
+    @cached_property
+    def attributes(self) -> list[str]:
+        """The attribute of each."""
+        return self._listed[0]
+
+    @cached_property
+    def sets(self) -> list[ValueSet]:
+        """The values that each allows."""
+        return self._listed[1]
+
+    @cached_property
+    def nodes(self) -> list[Node]:
+        """Each as a tree: a predicate, or an AND of predicates."""
+        return self._listed[2]
 
     def of(self, predicate: Predicate) -> int:
         """The number of the condition that the predicate states."""

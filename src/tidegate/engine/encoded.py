@@ -3,6 +3,9 @@
 Several structures look at the same columns of a batch; each column is read once.
 """
 
+from collections.abc import Callable, Hashable
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -17,7 +20,7 @@ class EncodedBatch:
         self.batch = batch
         self.size = len(batch)
         self._columns: dict[str, Column] = {}
-        self._ranks: dict[tuple[int, str, int], NDArray[np.uint32]] = {}
+        self._known: dict[Hashable, Any] = {}
 
     def column(self, attribute: str) -> Column:
         """One attribute of all events."""
@@ -29,7 +32,14 @@ class EncodedBatch:
     def ranks(self, axis: Axis, attribute: str, stretch: int) -> NDArray[np.uint32]:
         """The ranks of one stretch of an attribute's column on an axis."""
         key = (id(axis), attribute, stretch)  # the axis outlives the batch: its segment holds it
-        found = self._ranks.get(key)
+        found: NDArray[np.uint32] = self.remember(
+            key, lambda: axis.ranks(self.column(attribute).stretches[stretch])
+        )
+        return found
+
+    def remember(self, key: Hashable, make: Callable[[], Any]) -> Any:
+        """What `make` makes, made once for each key."""
+        found = self._known.get(key)
         if found is None:
-            found = self._ranks[key] = axis.ranks(self.column(attribute).stretches[stretch])
+            found = self._known[key] = make()
         return found

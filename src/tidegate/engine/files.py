@@ -77,10 +77,14 @@ def write(path: Location, header: Mapping[str, Any], arrays: Mapping[str, NDArra
         raise IndexFileError(f"{target} cannot be written: {_reason(error)}") from error
 
 
-def read(path: Location) -> tuple[dict[str, Any], Arrays]:
-    """The header and the arrays of a file: read-only, and mapped as long as one of them lives."""
+def read(path: Location, *, copy_on_write: bool = False) -> tuple[dict[str, Any], Arrays]:
+    """The header and the arrays of a file: read-only, and mapped as long as one of them lives.
+
+    If the map is `copy_on_write`, arrays can be written; the file and other maps of it stay as
+    they are.
+    """
     name = os.fspath(path)
-    mapped = _map(name)
+    mapped = _map(name, mmap.ACCESS_COPY if copy_on_write else mmap.ACCESS_READ)
     start, document = _read_header(name, mapped)
     arrays: Arrays = {}
     whole = np.frombuffer(mapped, np.uint8)
@@ -162,7 +166,7 @@ def _replace(target: Path, parts: list[Any]) -> None:
             os.close(directory)
 
 
-def _map(name: str) -> mmap.mmap:
+def _map(name: str, access: int) -> mmap.mmap:
     try:
         mode = os.stat(name).st_mode
         if stat.S_ISDIR(mode):
@@ -172,7 +176,7 @@ def _map(name: str) -> mmap.mmap:
         with open(name, "rb") as file:
             if os.fstat(file.fileno()).st_size == 0:
                 raise IndexFileError(f"{name} is empty, not an index file")
-            return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+            return mmap.mmap(file.fileno(), 0, access=access)
     except FileNotFoundError:
         raise IndexFileError(f"there is no file {name}") from None
     except (OSError, ValueError) as error:

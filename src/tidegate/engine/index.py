@@ -28,7 +28,7 @@ from tidegate.engine.draft import Drafter
 from tidegate.engine.encoded import EncodedBatch
 from tidegate.engine.matches import Matches
 from tidegate.engine.segment import Alive, Segment
-from tidegate.engine.sources import Sources, concatenate
+from tidegate.engine.sources import Columns, Sources, concatenate
 from tidegate.engine.subscription import (
     Block,
     Id,
@@ -160,7 +160,7 @@ class Index:
         if isinstance(found, Subscription):
             return found
         live, code = found
-        return live.segment.sources[code]
+        return live.segment.subscription(code)
 
     # -- changes
 
@@ -273,7 +273,7 @@ class Index:
             if not isinstance(old, Subscription):
                 sources, code = old[0].segment.sources, old[1]
                 part = int(sources.part[code])
-                if isinstance(sources.parts[part], Block):
+                if isinstance(sources.parts[part], Columns):
                     by_part.setdefault((id(sources), part), []).append(row)
                     continue
             cells = {name: column[row].as_py() for name, column in columns.items()}
@@ -291,7 +291,7 @@ class Index:
 
     def _changed_block(
         self,
-        block: Block,
+        block: Columns,
         old_rows: NDArray[Any],
         ids: pa.Array,
         columns: dict[str, pa.Array],
@@ -340,7 +340,7 @@ class Index:
         if singles:
             kind = pa.string() if isinstance(singles[0].id, str) else pa.int64()
             ids.append(pa.array([subscription.id for subscription in singles], kind))
-        sources = Sources.of([*blocks, *([singles] if singles else [])])
+        sources = Sources.of(blocks, singles)
         return Segment.build(drafter.finish(), pa.concat_arrays(ids), sources)[0]
 
     def _compile_if_many(self) -> None:
@@ -458,8 +458,7 @@ class Index:
         encoded = self._encoded(batch, version)
         events, subscriptions = [], []
         for segment, alive in version:
-            rows, ids = segment.pairs(encoded, alive)
-            if len(rows):
+            for rows, ids in segment.pairs(encoded, alive):
                 events.append(rows)
                 subscriptions.append(ids)
         kind = pa.dictionary(pa.int32(), pa.int64() if self._kind is int else pa.string())

@@ -63,7 +63,8 @@ OPERAND: Final = (1 << 29) - 1
 
 _FEW = 24  # events sorted by insertion
 _TILE = 8  # zones whose codes are written together, event by event
-_DENSE = 128  # events of a run from which on entries are counted and written by the word
+_DENSE = 64  # events of a run from which on entries may be counted and written by the word,
+_MANY = 16  # if so many of a zone have events
 _BITS = 32  # of a count
 
 
@@ -161,24 +162,26 @@ def count(
             if dense:
                 planes[:] = 0
             for zone in range(entries.zone_start[group], entries.zone_start[group + 1]):
-                if zoned and _is_apart(
-                    entries.zone_ranged, ends.axis_used, ends.zone_low, ends.zone_high, zone,
-                    low_at, high_at,
-                ):  # fmt: skip
-                    continue
-                if not _meet_head(entries.zone_head, zone, mask, rows, met):
-                    continue
                 entry, upper = entries.zone_entry[zone], entries.zone_entry[zone + 1]
+                hits = _candidates(
+                    zoned, entries.zone_ranged, entries.range_start, ends.axis_used, ends.zone_low,
+                    ends.zone_high, ends.range_low, ends.range_high, zone, entry, upper, low_at,
+                    high_at,
+                )  # fmt: skip
+                if hits == np.uint64(0) or not _meet_head(
+                    entries.zone_head, zone, mask, rows, met
+                ):
+                    continue
                 _evaluate(
-                    entries, ends, entry, upper, met, rows, spans, low_at, high_at, alive,
+                    entries, ends, entry, upper, hits, met, rows, spans, low_at, high_at, alive,
                     first_code, stack, buffer, 0,
                 )  # fmt: skip
-                if dense:
+                if dense and popcount(hits) >= np.uint64(_MANY):
                     tally(planes, buffer, np.uint64(0))
                     _carry(planes)
                 else:
                     _count_zone(
-                        entries.code_start, events.row, entry, upper, first, alive, first_code,
+                        entries.code_start, events.row, entry, hits, first, alive, first_code,
                         buffer, counts,
                     )  # fmt: skip
             if dense:
@@ -230,23 +233,25 @@ def write(
             dense = stop - start >= _DENSE and len(entries.code_start) == 0
             zones = 0
             for zone in range(entries.zone_start[group], entries.zone_start[group + 1]):
-                if zoned and _is_apart(
-                    entries.zone_ranged, ends.axis_used, ends.zone_low, ends.zone_high, zone,
-                    low_at, high_at,
-                ):  # fmt: skip
-                    continue
-                if not _meet_head(entries.zone_head, zone, mask, rows, met):
-                    continue
                 entry, upper = entries.zone_entry[zone], entries.zone_entry[zone + 1]
+                hits = _candidates(
+                    zoned, entries.zone_ranged, entries.range_start, ends.axis_used, ends.zone_low,
+                    ends.zone_high, ends.range_low, ends.range_high, zone, entry, upper, low_at,
+                    high_at,
+                )  # fmt: skip
+                if hits == np.uint64(0) or not _meet_head(
+                    entries.zone_head, zone, mask, rows, met
+                ):
+                    continue
                 base = zones * ZONE * 8
                 _evaluate(
-                    entries, ends, entry, upper, met, rows, spans, low_at, high_at, alive,
+                    entries, ends, entry, upper, hits, met, rows, spans, low_at, high_at, alive,
                     first_code, stack, buffer, base,
                 )  # fmt: skip
-                if not dense:
+                if not dense or popcount(hits) < np.uint64(_MANY):
                     _write_zone(
-                        entries.code_start, events.row, entry, upper, first, alive, first_code,
-                        buffer, cursor, end, out,
+                        entries.code_start, events.row, entry, hits, first, alive, first_code,
+                        buffer, base, cursor, end, out,
                     )  # fmt: skip
                     continue
                 transpose(buffer, np.uint64(base))
@@ -490,19 +495,33 @@ def _place_of(cuts: I64, start: int, key: int, equal: bool) -> int:
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _is_apart(
+def _candidates(
+    zoned: bool,
     zone_ranged: U8,
+    range_start: U32,
     axis_used: U8,
     zone_low: U32,
     zone_high: U32,
+    range_low: U32,
+    range_high: U32,
     zone: int,
+    entry: int,
+    upper: int,
     low_at: U16,
     high_at: U16,
-) -> bool:
-    """Whether no event of the run lies between the lowest and the highest end of a zone."""
-    if not zone_ranged[zone]:
-        return False
-    return not axis_used[0] or low_at[zone_low[zone]] >= high_at[zone_high[zone]]
+) -> np.uint64:
+    """The entries of a zone, a bit each, whose first range has an event of the run in it."""
+    everything = np.uint64(0xFFFF_FFFF_FFFF_FFFF) >> np.uint64(ZONE - (upper - entry))
+    if not zoned or not zone_ranged[zone]:
+        return everything
+    if not axis_used[0] or low_at[zone_low[zone]] >= high_at[zone_high[zone]]:
+        return np.uint64(0)
+    found = np.uint64(0)
+    for i in range(upper - entry):
+        at = range_start[entry + i]
+        holds = np.uint64(low_at[range_low[at]] < high_at[range_high[at]])
+        found |= holds << np.uint64(i)
+    return found
 
 
 # -- entries
@@ -524,6 +543,7 @@ def _evaluate(
     ends: Ends,
     entry: int,
     upper: int,
+    hits: np.uint64,
     mask: U64,
     rows: U64,
     spans: U64,
@@ -535,34 +555,42 @@ def _evaluate(
     out: U64,
     base: int,
 ) -> None:
-    """For each entry of a zone, the events of the mask that it holds for."""
-    for i in range(np.uint64(upper - entry), np.uint64(ZONE)):
-        put(out, np.uint64(base) + i * np.uint64(8), spans, np.uint64(0))  # which is empty
-    _meet_refs(entries.ref_start, entries.refs, entry, upper, mask, rows, out, base)
+    """For each entry of a zone that is among the hits, the events of the mask it holds for."""
+    if popcount(hits) < np.uint64(ZONE):
+        for i in range(np.uint64(0), np.uint64(ZONE)):
+            put(out, np.uint64(base) + i * np.uint64(8), spans, np.uint64(0))  # which is empty
+    _meet_refs(entries.ref_start, entries.refs, entry, hits, mask, rows, out, base)
     if len(entries.range_start) > 0:
         _meet_ranges(
             entries.range_start, entries.range_axis, ends.axis_used, ends.range_low,
-            ends.range_high, entry, upper, spans, low_at, high_at, out, base,
+            ends.range_high, entry, hits, spans, low_at, high_at, out, base,
         )  # fmt: skip
     if len(entries.code_start) == 0 and len(alive) > 0:
         _drop_dead(alive, first_code, entry, upper, out, base)
     if len(entries.token_start) > 0:
-        _meet_programs(
-            entries.token_start, entries.tokens, entry, upper, rows, stack, out, base
-        )
+        _meet_programs(entries.token_start, entries.tokens, entry, upper, rows, stack, out, base)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _meet_refs(
-    ref_start: U32, refs: U32, entry: int, upper: int, mask: U64, rows: U64, out: U64, base: int
+    ref_start: U32,
+    refs: U32,
+    entry: int,
+    hits: np.uint64,
+    mask: U64,
+    rows: U64,
+    out: U64,
+    base: int,
 ) -> None:
-    at = np.uint64(base)
-    for i in range(np.uint64(entry), np.uint64(upper)):
+    while hits:
+        place = lowest(hits)
+        hits &= hits - np.uint64(1)
+        at = np.uint64(base) + place * np.uint64(8)
+        i = np.uint64(entry) + place
         put(out, at, mask, np.uint64(0))
         if len(ref_start) > 0:
             start, stop = np.uint64(ref_start[i]), np.uint64(ref_start[i + np.uint64(1)])
             meet_all(out, at, rows, refs, start, stop)
-        at += np.uint64(8)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -573,15 +601,18 @@ def _meet_ranges(
     range_low: U32,
     range_high: U32,
     entry: int,
-    upper: int,
+    hits: np.uint64,
     spans: U64,
     low_at: U16,
     high_at: U16,
     out: U64,
     base: int,
 ) -> None:
-    at = np.uint64(base)
-    for i in range(np.uint64(entry), np.uint64(upper)):
+    while hits:
+        place = lowest(hits)
+        hits &= hits - np.uint64(1)
+        at = np.uint64(base) + place * np.uint64(8)
+        i = np.uint64(entry) + place
         for j in range(range_start[i], range_start[i + np.uint64(1)]):
             axis = np.uint64(range_axis[j])
             low, high = np.uint64(0), np.uint64(0)
@@ -594,7 +625,6 @@ def _meet_ranges(
                 break
             first = axis * np.uint64((BLOCK + 1) * 8)
             meet_span(out, at, spans, first + low * np.uint64(8), first + high * np.uint64(8))
-        at += np.uint64(8)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -602,7 +632,7 @@ def _drop_dead(
     alive: U64, first_code: int, entry: int, upper: int, out: U64, base: int
 ) -> None:
     for i in range(entry, upper):
-        if not _is_alive(alive, first_code + i):
+        if not is_alive(alive, first_code + i):
             for w in range(8):
                 out[base + (i - entry) * 8 + w] = 0
 
@@ -680,22 +710,25 @@ def _count_zone(
     code_start: U32,
     event_row: I32,
     entry: int,
-    upper: int,
+    hits: np.uint64,
     first: int,
     alive: U64,
     first_code: int,
     buffer: U64,
     counts: I64,
 ) -> None:
-    for i in range(entry, upper):
-        at = np.uint64((i - entry) * 8)
+    while hits:
+        place = lowest(hits)
+        hits &= hits - np.uint64(1)
+        at = place * np.uint64(8)
         if is_empty(buffer, at):
             continue
+        i = entry + np.int64(place)
         weight = 1
         if len(code_start) > 0:
             weight = 0
             for j in range(code_start[i], code_start[i + 1]):
-                weight += _is_alive(alive, first_code + j)
+                weight += is_alive(alive, first_code + j)
         for w in range(8):
             word = buffer[at + np.uint64(w)]
             while word:
@@ -708,19 +741,23 @@ def _write_zone(
     code_start: U32,
     event_row: I32,
     entry: int,
-    upper: int,
+    hits: np.uint64,
     first: int,
     alive: U64,
     first_code: int,
     buffer: U64,
+    base: int,
     cursor: I64,
     end: I64,
     out: I32,
 ) -> None:
-    for i in range(entry, upper):
-        at = np.uint64((i - entry) * 8)
+    while hits:
+        place = lowest(hits)
+        hits &= hits - np.uint64(1)
+        at = np.uint64(base) + place * np.uint64(8)
         if is_empty(buffer, at):
             continue
+        i = entry + np.int64(place)
         for w in range(8):
             word = buffer[at + np.uint64(w)]
             while word:
@@ -732,13 +769,14 @@ def _write_zone(
                         cursor[row] += 1
                     continue
                 for j in range(code_start[i], code_start[i + 1]):
-                    if _is_alive(alive, first_code + j) and cursor[row] < end[row]:
+                    if is_alive(alive, first_code + j) and cursor[row] < end[row]:
                         out[cursor[row]] = first_code + j
                         cursor[row] += 1
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _is_alive(alive: U64, code: int) -> bool:
+def is_alive(alive: U64, code: int) -> bool:
+    """Whether a subscription is alive; all are if there is no bit map."""
     if len(alive) == 0:
         return True
     return bool(alive[code >> 6] >> np.uint64(code & 63) & np.uint64(1))

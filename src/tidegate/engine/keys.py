@@ -6,6 +6,7 @@ can be part of a key if on each line it allows one value at most, and no other c
 attribute allows that value: then an event's value names the condition.
 """
 
+from functools import cached_property
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -50,22 +51,57 @@ def points(conditions: Conditions, numbers: NDArray[Any]) -> set[int]:
 
 
 class KeyTable:
-    """Groups numbered by their keys: the conditions of each, one column for each attribute."""
+    """Groups numbered by their keys: the conditions of each, one column for each attribute.
 
-    def __init__(self, conditions: Conditions, columns: tuple[NDArray[np.int32], ...]) -> None:
+    What the attributes are is told if the conditions should not be looked at yet.
+    """
+
+    def __init__(
+        self,
+        conditions: Conditions,
+        columns: tuple[NDArray[np.int32], ...],
+        attributes: tuple[str, ...] | None = None,
+    ) -> None:
         self._conditions = conditions
         self.columns = columns
-        self.attributes = tuple(conditions.attributes[int(column[0])] for column in columns)
-        self._distinct = [np.unique(column) for column in columns]
-        codes = np.zeros(len(columns[0]), np.int64)
-        for distinct, column in zip(self._distinct, columns, strict=True):
-            codes = codes * len(distinct) + np.searchsorted(distinct, column)
-        self._order = np.argsort(codes)
-        self._codes = codes[self._order]
+        if attributes is None:
+            attributes = tuple(conditions.attributes[int(column[0])] for column in columns)
+        self.attributes = attributes
         self._tables: dict[tuple[int, str, int], Any] = {}
 
+    @cached_property
+    def _distinct(self) -> list[NDArray[np.int32]]:
+        """The conditions of each column."""
+        return [np.unique(column) for column in self.columns]
+
+    @cached_property
+    def _by_code(self) -> tuple[Integers, Integers]:
+        """The codes of all keys, ascending, and the groups that have them."""
+        codes = np.zeros(len(self), np.int64)
+        for distinct, column in zip(self._distinct, self.columns, strict=True):
+            codes = codes * len(distinct) + np.searchsorted(distinct, column)
+        order = np.argsort(codes)
+        return codes[order], order
+
+    @cached_property
+    def _codes(self) -> Integers:
+        return self._by_code[0]
+
+    @cached_property
+    def _order(self) -> Integers:
+        return self._by_code[1]
+
+    def is_sound(self) -> bool:
+        """Whether all conditions can be part of a key, and no two groups have the same."""
+        attributes = self._conditions.attributes
+        return all(
+            points(self._conditions, distinct) == set(distinct.tolist())
+            and {attributes[number] for number in distinct.tolist()} == {attribute}
+            for attribute, distinct in zip(self.attributes, self._distinct, strict=True)
+        ) and bool((self._codes[1:] > self._codes[:-1]).all())
+
     def __len__(self) -> int:
-        return len(self._codes)
+        return len(self.columns[0])
 
     def groups(self, batch: EncodedBatch) -> Integers:
         """The group of each event, or `NO_GROUP`."""

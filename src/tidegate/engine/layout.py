@@ -19,16 +19,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidegate.engine.conditions import Conditions
-from tidegate.engine.draft import Draft
+from tidegate.engine.draft import Draft, pick
 from tidegate.engine.keys import points
 from tidegate.engine.programs import skeleton
 
 Integers: TypeAlias = NDArray[np.int64]
 
 _ENOUGH: Final = 16_384  # entries that make sorting every batch by their key worth while
-_SELECTIVE: Final = 0.25  # of its entries that an event may meet, at most, for a key to pay
-_SHORT: Final = 0.05  # of its entries, at most, that an event meets by a key that is long enough
+_SELECTIVE: Final = 0.5  # of its entries that an event may meet, at most, for a key to pay
+_GAIN: Final = 0.7  # of the entries met that a longer key may leave, at most
 _LONGEST: Final = 3  # attributes of a key
+_SWEPT: Final = 2  # attributes whose ranges are swept
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +40,7 @@ class Plan:
     keys: tuple[NDArray[np.int32], ...]  # by attribute of the key, one condition for each entry
     shared: bool
     programs: bool
+    sweep: bool = False  # nothing but a key and ranges on a few attributes
 
 
 def plan(draft: Draft, subscribers: Integers) -> list[Plan]:
@@ -49,16 +51,39 @@ def plan(draft: Draft, subscribers: Integers) -> list[Plan]:
     for programs in (False, True):
         for shared in (False, True):
             mine = np.flatnonzero((has_program == programs) & ((subscribers > 1) == shared))
+            rest: list[Integers] = []
             while len(mine) >= _ENOUGH:
                 chosen = _choose_key(keyable, mine)
                 if chosen is None:
                     break
                 entries, keys = chosen
-                plans.append(Plan(entries, keys, shared, programs))
                 mine = np.setdiff1d(mine, entries, assume_unique=True)
+                swept = _sweepable(draft, entries, len(keys)) & (not programs)
+                if np.count_nonzero(swept) >= _ENOUGH // 2:
+                    own = tuple(column[swept] for column in keys)
+                    plans.append(Plan(entries[swept], own, shared, programs, sweep=True))
+                    entries, keys = entries[~swept], tuple(column[~swept] for column in keys)
+                if len(entries) >= _ENOUGH:
+                    plans.append(Plan(entries, keys, shared, programs))
+                else:
+                    rest.append(entries)
+            mine = np.concatenate([mine, *rest])
             if len(mine):
                 plans.append(Plan(mine, (), shared, programs))
     return plans
+
+
+def _sweepable(draft: Draft, entries: Integers, keys: int) -> NDArray[np.bool_]:
+    """Which entries are nothing but their key and ranges on the most used attributes."""
+    counts = np.diff(draft.range_start)[entries]
+    which = pick(draft.range_start[entries], counts)
+    attribute = draft.range_attribute[which]
+    chosen = np.argsort(-np.bincount(attribute, minlength=1), kind="stable")[:_SWEPT]
+    ranges = draft.ranges
+    fits = np.isin(attribute, chosen) & ~ranges.take(which).reaches_everywhere()
+    owner = np.repeat(np.arange(len(entries)), counts)
+    fitting = np.bincount(owner[fits], minlength=len(entries))
+    return (np.diff(draft.ref_start)[entries] == keys) & (fitting == counts)
 
 
 class _KeyConditions:
@@ -100,6 +125,7 @@ def _choose_key(
     """The key that leaves an event the fewest of these entries, and the entries that have it."""
     chosen: list[int] = []
     codes = np.zeros(len(entries), np.int64)
+    met = 1.0  # of the entries, by an event
     while len(chosen) < _LONGEST:
         best: tuple[float, int, Integers, Integers] | None = None
         for attribute in keyable.attributes:
@@ -120,13 +146,11 @@ def _choose_key(
             break
         saved, attribute, having, joint = best
         left = len(having) - saved
-        if left > _SELECTIVE * len(having):
+        if chosen and left > met * _GAIN * len(having):
             break
         chosen.append(attribute)
-        entries, codes = entries[having], joint
-        if left <= _SHORT * len(having):
-            break
-    if not chosen:
+        entries, codes, met = entries[having], joint, left / len(having)
+    if not chosen or met > _SELECTIVE:
         return None
     return entries, tuple(keyable.column(attribute)[entries] for attribute in chosen)
 

@@ -6,6 +6,7 @@ changes. Its entries' codes, by which subscriptions are known, are consecutive.
 """
 
 from collections.abc import Iterator
+from functools import cached_property
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -39,7 +40,12 @@ class Partition:
         self.entries = entries
         self.axes = axes
         self.first_code = first_code
-        self.rows = Rows(conditions, _used(entries))
+        self._conditions = conditions
+
+    @cached_property
+    def rows(self) -> Rows:
+        """The conditions that entries refer to."""
+        return Rows(self._conditions, used_conditions(self.entries))
 
     @property
     def attributes(self) -> set[str]:
@@ -57,7 +63,7 @@ class Partition:
     def work(self, batch: EncodedBatch) -> Iterator[Work]:
         """What the kernels need for a batch: once for each combination of lines its values have."""
         groups = None if self.key is None else self.key.groups(batch)
-        for order, lines in self.axes.lines(batch):
+        for order, lines in self.axes.range_lines.split(batch):
             if groups is not None:
                 order = order[groups[order] != NO_GROUP]
                 own = groups[order]
@@ -69,7 +75,8 @@ class Partition:
             if not len(order):
                 continue
             pieces, ranks, given = self.rows.prepare(batch, order)
-            keys, present = self.axes.keys(batch, lines, order)
+            ends = self.axes.ends(lines)
+            keys, present = self.axes.range_lines.keys(batch, lines, order)
             starts = np.flatnonzero(np.diff(own, prepend=-1))
             events = kernels.Events(
                 order.astype(np.int32),
@@ -80,7 +87,7 @@ class Partition:
                 keys,
                 present,
             )
-            yield pieces, self.axes.ends(lines), events
+            yield pieces, ends, events
 
     def count(self, work: Work, alive: NDArray[np.uint64], counts: Integers) -> None:
         """Add to each event how many subscriptions here it meets."""
@@ -119,7 +126,7 @@ class Partition:
         )
 
 
-def _used(entries: kernels.Entries) -> NDArray[np.uint32]:
+def used_conditions(entries: kernels.Entries) -> NDArray[np.uint32]:
     """The numbers of the conditions that entries refer to."""
     operations = entries.tokens & np.uint32(~kernels.OPERAND & 0xFFFF_FFFF)
     with_row = (operations != kernels.AND) & (operations != kernels.OR)

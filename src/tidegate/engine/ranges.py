@@ -39,6 +39,11 @@ _FAMILIES: Final = ("", "number", "number", "date", "timestamp")
 _LOW: Final = (None, Operator.AT_LEAST, Operator.GREATER)
 _HIGH: Final = (None, Operator.AT_MOST, Operator.LESS)
 _LOW_SHIFT, _HIGH_SHIFT = 3, 5
+_DAY: Final = 86_400_000_000
+_LIMITS: Final = {  # the years 1 to 9999
+    "date": (-719_162, 2_932_896),
+    "timestamp": (-719_162 * _DAY, 2_932_897 * _DAY - 1),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,13 +100,33 @@ class Ranges:
             known[kind, low, high] = (first, after - 1)
         return [known[row][0] for row in rows], [known[row][1] for row in rows]
 
-    def lines(self, which: NDArray[np.bool_]) -> set[str]:
-        """The names of the lines that some of them compare on, without a schema."""
+    def reaches_everywhere(self) -> NDArray[np.bool_]:
+        """Which may have all 64-bit integers as their keys on some line."""
+        constants = self.kind != KEYS
+        low = (self.low == -(2**63)) | (constants & (self.kind >> _LOW_SHIFT & 3 == 0))
+        high = (self.high == 2**63 - 1) | (constants & (self.kind >> _HIGH_SHIFT & 3 == 0))
+        return low & high
+
+    def lines(self) -> set[str]:
+        """The names of the lines that they are compared on, without a schema."""
         return {
             line.name
-            for kind in np.unique(self.kind[which]).tolist()
+            for kind in np.unique(self.kind).tolist()
             for line in FAMILY_LINES[_FAMILIES[kind & 7]]
         }
+
+    def are_sound(self) -> bool:
+        """Whether all have a type, an end, and as ends constants of that type."""
+        for kind in np.unique(self.kind).tolist():
+            low, high = kind >> _LOW_SHIFT & 3, kind >> _HIGH_SHIFT
+            if not 1 <= kind & 7 < len(_TYPES) or low > 2 or high > 2 or low + high == 0:
+                return False
+            limits = _LIMITS.get(_FAMILIES[kind & 7])
+            for ends in (self.low, self.high) if limits else ():
+                mine = ends[self.kind == kind]
+                if mine.min() < limits[0] or mine.max() > limits[1]:
+                    return False
+        return True
 
     @property
     def nbytes(self) -> int:

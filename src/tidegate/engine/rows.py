@@ -7,6 +7,7 @@ the bits of the whole batch.
 """
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
@@ -42,9 +43,13 @@ class AxisTable:
     def __init__(self, conditions: Conditions) -> None:
         self.conditions = conditions
         self._axes: dict[tuple[str, str], Axis] = {}
-        self._by_attribute: dict[str, list[int]] = {}
-        for number, attribute in enumerate(conditions.attributes):
-            self._by_attribute.setdefault(attribute, []).append(number)
+
+    @cached_property
+    def _by_attribute(self) -> dict[str, list[int]]:
+        found: dict[str, list[int]] = {}
+        for number, attribute in enumerate(self.conditions.attributes):
+            found.setdefault(attribute, []).append(number)
+        return found
 
     def axis(self, attribute: str, name: str) -> Axis:
         """The axis of an attribute and the line of that name."""

@@ -108,8 +108,7 @@ class ScanIndex:
         self._require_writable()
         ids, columns = read_changes(table)
         changed = []
-        for row, id in enumerate(ids.to_pylist()):
-            old = self.get(id)
+        for row, old in enumerate([self.get(id) for id in ids.to_pylist()]):
             cells = {name: column[row].as_py() for name, column in columns.items()}
             given = {n: v for n, v in cells.items() if n in old.parameters or v is not None}
             changed.append(self._changed(old, given))

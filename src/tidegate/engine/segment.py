@@ -5,24 +5,27 @@ subscriptions' ids in the order of their codes, `sources` what they were given a
 removed since is said by whoever asks: `alive` has a bit for each code, and is empty if all are.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tidegate.engine.assemble import assemble, take_apart
+from tidegate.engine.assemble import assemble, assemble_sweep, take_apart
 from tidegate.engine.description import Structure
 from tidegate.engine.draft import Draft
 from tidegate.engine.encoded import EncodedBatch
 from tidegate.engine.kernels import repeat
 from tidegate.engine.layout import plan, selectivity
+from tidegate.engine.numbers import EndTable
+from tidegate.engine.output import Column
 from tidegate.engine.partition import Partition
 from tidegate.engine.rows import AxisTable
 from tidegate.engine.sources import Sources
-from tidegate.engine.subscription import Id
+from tidegate.engine.sweep import Sweep
+from tidegate.engine.subscription import Id, Subscription
 from tidegate.filters.expression import Operator, Predicate, predicates
 from tidegate.filters.lines import ALL_LINES, FAMILY_LINES
 from tidegate.filters.schema import Schema
@@ -39,13 +42,17 @@ class Segment:
         self,
         table: AxisTable,
         partitions: Sequence[Partition],
+        ends: EndTable,
+        sweeps: Sequence[Sweep],
         ids: pa.Array,
-        sources: Sources,
+        sources: Sources | Callable[[], Sources],
     ) -> None:
         self.table = table
         self.partitions = partitions
+        self.ends = ends
+        self.sweeps = sweeps
         self.ids = ids
-        self.sources = sources
+        self._sources = sources
 
     @classmethod
     def build(
@@ -59,22 +66,40 @@ class Segment:
         guesses = selectivity(draft.conditions)
         table = AxisTable(draft.conditions)
         partitions: list[Partition] = []
+        sweeps: list[Sweep] = []
+        ends = EndTable(draft.conditions.schema)
         rank = np.full(len(draft) + 1, len(draft), np.int64)  # the last: of NO_ENTRY
         placed, code = 0, 0
         for each in plan(draft, subscribers):
-            partition, entries = assemble(draft, each, subscribers, guesses, table, code)
+            if each.sweep:
+                sweep, entries = assemble_sweep(draft, each, subscribers, ends, code)
+                sweeps.append(sweep)
+                code += sweep.codes
+            else:
+                partition, entries = assemble(draft, each, subscribers, guesses, table, code)
+                partitions.append(partition)
+                code += partition.codes
             rank[entries] = np.arange(placed, placed + len(entries))
             placed += len(entries)
-            code += partition.codes
-            partitions.append(partition)
+        for sweep in sweeps:
+            sweep.settle()
         order = np.argsort(rank[draft.entry], kind="stable")
         place = np.empty(len(order), np.int64)
         place[order] = np.arange(len(order))
-        segment = cls(table, partitions, ids.take(pa.array(order)), sources.take(order))
+        segment = cls(table, partitions, ends, sweeps, ids.take(pa.array(order)), sources.take(order))
         return segment, place
 
     def __len__(self) -> int:
         return len(self.ids)
+
+    @cached_property
+    def sources(self) -> Sources:
+        """What the subscriptions were given as; of a file it is read when first asked for."""
+        return self._sources if isinstance(self._sources, Sources) else self._sources()
+
+    def subscription(self, code: int) -> Subscription:
+        """The subscription of a code."""
+        return self.sources.subscription(code, self.ids[code].as_py())
 
     @cached_property
     def codes(self) -> dict[Id, int]:
@@ -84,7 +109,10 @@ class Segment:
     @cached_property
     def attributes(self) -> frozenset[str]:
         """The attributes that conditions and ranges look at."""
-        return frozenset(name for partition in self.partitions for name in partition.attributes)
+        found = {name for partition in self.partitions for name in partition.attributes}
+        for sweep in self.sweeps:
+            found.update(sweep.attributes, sweep.key.attributes)
+        return frozenset(found)
 
     @cached_property
     def compared(self) -> dict[str, frozenset[str]]:
@@ -95,54 +123,64 @@ class Segment:
             lines = found.setdefault(attribute, set())
             for predicate in predicates(node):
                 lines |= _compared(predicate, conditions.schema)
-        for partition in self.partitions:
-            for attribute, lines in partition.axes.compared():
+        for ranged in (*[partition.axes for partition in self.partitions], *self.sweeps):
+            for attribute, lines in ranged.compared():
                 found.setdefault(attribute, set()).update(lines)
         return {attribute: frozenset(lines) for attribute, lines in found.items()}
 
     def structures(self) -> list[Structure]:
         """What the segment is made of."""
-        found = [partition.structure() for partition in self.partitions]
-        placed = sum(partition.codes for partition in self.partitions)
+        parts = (*self.sweeps, *self.partitions)
+        found = [part.structure() for part in parts]
+        placed = sum(part.codes for part in parts)
         if placed < len(self):
             found.append(Structure("filters that nothing can match", len(self) - placed, 0, 0))
+        if self.ends.nbytes:
+            found.append(Structure("ends of the ranges by key", 0, 0, self.ends.nbytes))
         if self.table.nbytes:
             found.append(Structure("cuts of the conditions", 0, 0, self.table.nbytes))
         return found
 
     def draft(self) -> Draft:
         """The draft that the segment could be built from again."""
-        return take_apart(self.partitions, self.table.conditions, len(self))
+        return take_apart(self.partitions, self.sweeps, self.table.conditions, len(self))
 
     def count(self, batch: EncodedBatch, alive: Alive) -> Integers:
         """How many subscriptions each event meets."""
         counts = np.zeros(batch.size, np.int64)
+        for sweep in self.sweeps:
+            sweep.count(batch, alive, counts)
         for partition in self.partitions:
             for work in partition.work(batch):
                 partition.count(work, alive, counts)
         return counts
 
-    def pairs(self, batch: EncodedBatch, alive: Alive) -> tuple[pa.Array, pa.Array]:
-        """The events' rows and the ids of the subscriptions they meet, grouped by event."""
+    def pairs(self, batch: EncodedBatch, alive: Alive) -> Iterator[tuple[pa.Array, pa.Array]]:
+        """The events' rows and the ids of the subscriptions they meet, chunk by chunk.
+
+        In a chunk, pairs are grouped by event.
+        """
+        for sweep in self.sweeps:
+            for rows, codes in sweep.pairs(batch, alive):
+                yield rows, self._ids(codes)
         counts = np.zeros(batch.size, np.int64)
         todo = []
         for partition in self.partitions:
             for work in partition.work(batch):
                 partition.count(work, alive, counts)
                 todo.append((partition, work))
-        end = np.cumsum(counts)
-        cursor = end - counts
-        total = int(end[-1]) if len(end) else 0
-        codes, code_buffer = _room(total)
-        for partition, work in todo:
-            partition.write(work, alive, cursor, end, codes)
-        events, event_buffer = _room(total)
-        repeat(counts, events)
-        indices = pa.Array.from_buffers(pa.int32(), total, [None, code_buffer])
-        return (
-            pa.Array.from_buffers(pa.int32(), total, [None, event_buffer]),
-            pa.DictionaryArray.from_arrays(indices, self.ids, safe=False),
-        )
+        total = int(counts.sum())
+        if total:
+            end = np.cumsum(counts)
+            cursor = end - counts
+            events, codes = Column(total), Column(total)
+            for partition, work in todo:
+                partition.write(work, alive, cursor, end, codes.array)
+            repeat(counts, events.array)
+            yield events.arrow(total), self._ids(codes.arrow(total))
+
+    def _ids(self, codes: pa.Array) -> pa.DictionaryArray:
+        return pa.DictionaryArray.from_arrays(codes, self.ids, safe=False)
 
 
 def _compared(predicate: Predicate, schema: Schema | None) -> set[str]:
@@ -158,9 +196,3 @@ def _compared(predicate: Predicate, schema: Schema | None) -> set[str]:
         if constant is not None
         for line in FAMILY_LINES[family(constant)]  # type: ignore[arg-type]
     }
-
-
-def _room(size: int) -> tuple[NDArray[np.int32], Any]:
-    """An array over memory from Arrow's pool, which is used again once nobody needs it."""
-    buffer = pa.allocate_buffer(4 * size)
-    return np.frombuffer(buffer, np.int32), buffer

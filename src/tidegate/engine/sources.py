@@ -5,31 +5,67 @@ For that it keeps subscriptions as they came: one by one, or in blocks of many r
 whose columns are kept as they are. `Sources` says of each code where its subscription stands.
 """
 
-from collections.abc import Sequence
-from typing import Any, TypeAlias
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
-from tidegate.engine.subscription import Block, Subscription
+from tidegate.engine.subscription import Block, Id, Subscription
+from tidegate.filters.filter import Filter
 
-Part: TypeAlias = Block | Sequence[Subscription]
+
+class Part(Protocol):
+    """Some subscriptions, by row. Their ids are kept elsewhere, and said by whoever asks."""
+
+    def subscription(self, row: int, id: Id) -> Subscription:
+        """The subscription of a row, which has that id."""
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """Many subscriptions of one filter: a column of constants for each of its parameters."""
+
+    filter: Filter
+    columns: Mapping[str, pa.Array]
+
+    def subscription(self, row: int, id: Id) -> Subscription:
+        """The subscription of a row."""
+        constants = {name: column[row].as_py() for name, column in self.columns.items()}
+        return Subscription(id, self.filter, constants)
+
+
+@dataclass(frozen=True, slots=True)
+class Singles:
+    """Subscriptions that came one by one."""
+
+    given: Sequence[Subscription]
+
+    def subscription(self, row: int, id: Id) -> Subscription:
+        """The subscription of a row."""
+        return self.given[row]
 
 
 class Sources:
     """For each code a part and a row in it. Immutable."""
 
     def __init__(
-        self, parts: list[Part], part: NDArray[np.uint32], row: NDArray[np.uint32]
+        self, parts: Sequence[Part], part: NDArray[np.uint32], row: NDArray[np.uint32]
     ) -> None:
         self.parts = parts
         self.part = part
         self.row = row
 
     @classmethod
-    def of(cls, parts: list[Part]) -> "Sources":
-        """All rows of these parts, one after the other."""
-        sizes = [len(part) for part in parts]
+    def of(cls, blocks: Sequence[Block], singles: Sequence[Subscription]) -> "Sources":
+        """All rows of the blocks, one after the other, and behind them the others."""
+        parts: list[Part] = [Columns(block.filter, block.columns) for block in blocks]
+        sizes = [len(block) for block in blocks]
+        if singles:
+            parts.append(Singles(singles))
+            sizes.append(len(singles))
         return cls(
             parts,
             np.repeat(np.arange(len(parts), dtype=np.uint32), sizes),
@@ -41,9 +77,9 @@ class Sources:
     def __len__(self) -> int:
         return len(self.part)
 
-    def __getitem__(self, code: int) -> Subscription:
-        part, row = self.parts[self.part[code]], int(self.row[code])
-        return part.subscription(row) if isinstance(part, Block) else part[row]
+    def subscription(self, code: int, id: Id) -> Subscription:
+        """The subscription of a code, which has that id."""
+        return self.parts[self.part[code]].subscription(int(self.row[code]), id)
 
     def take(self, codes: NDArray[Any]) -> "Sources":
         """Those of some codes, without the parts that none of them needs."""

@@ -37,10 +37,10 @@ def _data(context: Any, builder: Any, kind: Any, array: Any) -> Any:
     return context.make_array(kind)(context, builder, array).data
 
 
-def _load(builder: Any, pointer: Any, at: Any) -> Any:
-    place = builder.bitcast(builder.gep(pointer, [at]), ir.PointerType(_ROW))
+def _load(builder: Any, pointer: Any, at: Any, kind: Any = _ROW) -> Any:
+    place = builder.bitcast(builder.gep(pointer, [at]), ir.PointerType(kind))
     loaded = builder.load(place)
-    loaded.align = 8
+    loaded.align = kind.element.width // 8
     return loaded
 
 
@@ -184,13 +184,7 @@ def _transpose(typing: Any, rows: Any, row: Any) -> Any:
 def _write_codes(typing: Any, out: Any, at: Any, first: Any, mask: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
         target = _data(context, builder, signature.args[0], given[0])
-        lane = builder.insert_element(
-            ir.Constant(_CODES, ir.Undefined), given[2], ir.Constant(_I32, 0)
-        )
-        spread = builder.shuffle_vector(
-            lane, lane, ir.Constant(ir.VectorType(_I32, 16), [0] * 16)
-        )
-        codes = builder.add(spread, ir.Constant(_CODES, list(range(16))))
+        codes = builder.add(_spread(builder, given[2]), ir.Constant(_CODES, list(range(16))))
         bits = builder.bitcast(builder.trunc(given[3], ir.IntType(16)), _MASK)
         compress = cgutils.get_or_insert_function(
             builder.module,
@@ -202,6 +196,31 @@ def _write_codes(typing: Any, out: Any, at: Any, first: Any, mask: Any) -> Any:
         return context.get_dummy_value()
 
     return types.void(out, types.uint64, types.int32, types.uint64), generate
+
+
+def _within(typing: Any, low: Any, high: Any, at: Any, least: Any, most: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+        lows = _data(context, builder, signature.args[0], given[0])
+        highs = _data(context, builder, signature.args[1], given[1])
+        least, most = _spread(builder, given[3]), _spread(builder, given[4])
+        found = ir.Constant(_I64, 0)
+        for i in range(0, 64, 16):
+            at = builder.add(given[2], ir.Constant(_I64, i))
+            held = builder.and_(
+                builder.icmp_signed("<=", _load(builder, lows, at, _CODES), least),
+                builder.icmp_signed(">=", _load(builder, highs, at, _CODES), most),
+            )
+            bits = builder.zext(builder.bitcast(held, ir.IntType(16)), _I64)
+            found = builder.or_(found, builder.shl(bits, ir.Constant(_I64, i)))
+        return found
+
+    return types.uint64(low, high, types.uint64, types.int32, types.int32), generate
+
+
+def _spread(builder: Any, number: Any) -> Any:
+    """Sixteen times the same number."""
+    lane = builder.insert_element(ir.Constant(_CODES, ir.Undefined), number, ir.Constant(_I32, 0))
+    return builder.shuffle_vector(lane, lane, ir.Constant(_CODES, [0] * 16))
 
 
 def _popcount(typing: Any, word: Any) -> Any:
@@ -291,6 +310,14 @@ def _plain_write_codes(out, at, first, mask):  # type: ignore[no-untyped-def]
             place += uint64(1)
 
 
+def _plain_within(low, high, at, least, most):  # type: ignore[no-untyped-def]
+    found = uint64(0)
+    for i in range(64):
+        if low[at + uint64(i)] <= least and high[at + uint64(i)] >= most:
+            found |= uint64(1) << uint64(i)
+    return found
+
+
 def _plain_popcount(word):  # type: ignore[no-untyped-def]
     count = uint64(0)
     while word:
@@ -317,6 +344,7 @@ _FORMS: Final[dict[str, tuple[Any, Any]]] = {
     "tally": (_tally, _plain_tally),
     "transpose": (_transpose, _plain_transpose),
     "write_codes": (_write_codes, _plain_write_codes),
+    "within": (_within, _plain_within),
     "popcount": (_popcount, _plain_popcount),
     "lowest": (_lowest, _plain_lowest),
 }
@@ -349,6 +377,8 @@ write_codes: Any = _USED["write_codes"]
 """write_codes(out, at, first, mask): the codes first + i of the bits i of 16, side by side.
 
 Sixteen places of `out` may be overwritten, whatever the mask."""
+within: Any = _USED["within"]
+"""within(low, high, at, least, most): of 64 intervals, which begin by `least` and reach `most`."""
 popcount: Any = _USED["popcount"]
 """popcount(word): how many bits are set."""
 lowest: Any = _USED["lowest"]

@@ -1,0 +1,64 @@
+"""Where do the results of matching go?
+
+Into columns of 32-bit integers that become Arrow arrays without a copy. Fresh memory is slow to
+write to for the first time, several times slower than matching; so memory that comes back, because
+nobody holds the result any more, is kept for the next batch, up to a limit.
+"""
+
+import threading
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+_KEPT: Final = 256 * 2**20  # bytes, at most
+_WORTH: Final = 2**20  # smaller ones the allocator keeps by itself
+
+
+class _Pool:
+    """Arrays that nobody uses at the moment."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._free: list[NDArray[np.int32]] = []
+
+    def take(self, size: int) -> NDArray[np.int32]:
+        """The smallest array of at least that size, if it is not far larger; or a new one."""
+        with self._lock:
+            fitting = [i for i, free in enumerate(self._free) if size <= len(free) <= 4 * size]
+            if fitting:
+                return self._free.pop(min(fitting, key=lambda i: len(self._free[i])))
+        return np.empty(size, np.int32)
+
+    def give(self, array: NDArray[np.int32]) -> None:
+        with self._lock:
+            if sum(free.nbytes for free in self._free) + array.nbytes <= _KEPT:
+                self._free.append(array)
+
+
+_pool = _Pool()
+
+
+class _Lease:
+    """An array as long as somebody uses it."""
+
+    def __init__(self, size: int) -> None:
+        self.array = _pool.take(size) if 4 * size >= _WORTH else np.empty(size, np.int32)
+
+    def __del__(self) -> None:
+        if self.array.nbytes >= _WORTH:
+            _pool.give(self.array)
+
+
+class Column:
+    """Room for so many integers."""
+
+    def __init__(self, size: int) -> None:
+        self._lease = _Lease(size)
+        self.array = self._lease.array
+
+    def arrow(self, length: int) -> pa.Array:
+        """The first integers as an Arrow array."""
+        buffer = pa.foreign_buffer(self.array.ctypes.data, 4 * length, base=self._lease)
+        return pa.Array.from_buffers(pa.int32(), length, [None, buffer])

@@ -1,0 +1,200 @@
+"""Entries that are a key and a few ranges: the commonest alert rule, in its fastest form.
+
+`symbol = 'IBM' AND price BETWEEN 10 AND 11` is a key (`keys`) and one range. A `Sweep` keeps such
+entries by group, sorted by the low end of their first range, with the ends of all ranges in plain
+columns. An event finds its group and the part of it that its value can be in, and compares 64
+entries at a time (`sweep_kernels`), so the work follows the number of matches and not the number
+of entries. It never changes.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Final, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from tidegate.engine import sweep_kernels as kernels
+from tidegate.engine.description import Structure
+from tidegate.engine.draft import starts
+from tidegate.engine.encoded import EncodedBatch
+from tidegate.engine.keys import NO_GROUP, KeyTable
+from tidegate.engine.numbers import EndTable
+from tidegate.engine.output import Column
+from tidegate.engine.range_lines import Lines, RangeLines
+from tidegate.engine.ranges import Ranges
+from tidegate.filters.schema import Schema
+
+Integers: TypeAlias = NDArray[np.int64]
+Owned: TypeAlias = tuple[Integers, Ranges]  # entries, and the range each of them has
+
+_SMALL: Final = 65_536
+_NOTHING: Final = np.empty(0, np.int32)
+
+
+class Sweep:
+    """Entries by key, with ranges on the axes of some attributes. Immutable."""
+
+    def __init__(
+        self,
+        key: KeyTable,
+        group_start: NDArray[np.uint32],
+        code_start: NDArray[np.uint32],
+        attributes: tuple[str, ...],
+        owned: Sequence[Owned] | None,
+        table: EndTable,
+        schema: Schema | None,
+        first_code: int,
+        ends: tuple[NDArray[np.int32], NDArray[np.int32]] | None = None,
+    ) -> None:
+        self.key = key
+        self.group_start = group_start
+        self.code_start = code_start  # empty if each entry has one code
+        sizes = np.diff(group_start.astype(np.int64))
+        self.zone_start = starts(-(-sizes // kernels.ZONE)).astype(np.uint32)
+        self.attributes = attributes
+        self.range_lines = RangeLines(attributes, schema)
+        self.first_code = first_code
+        self._owned = owned
+        self._ends = ends
+        self._spans: dict[Lines, kernels.Spans] = {}
+        self._table = table
+        self._likely = 1.0  # pairs of an event
+        for attribute, (_, ranges) in zip(attributes, owned or (), strict=False):
+            table.register(attribute, ranges)
+
+    def settle(self) -> None:
+        """Under a schema, keep the ends alone, once the ranges of all sweeps are registered."""
+        own = self.range_lines.own
+        if own is not None:
+            self.spans(own)
+            self._owned = None
+
+    def __len__(self) -> int:
+        return int(self.group_start[-1])
+
+    @property
+    def owned(self) -> Sequence[Owned]:
+        """For each axis the entries with a range on it, and these ranges."""
+        if self._owned is not None:
+            return self._owned
+        assert self.range_lines.own is not None
+        spans = self.spans(self.range_lines.own)
+        found = []
+        for axis, line in enumerate(self.range_lines.own):
+            assert line is not None
+            here = slice(axis * (len(self) + kernels.ZONE), None)
+            low, high = spans.low[here][: len(self)], spans.high[here][: len(self)]
+            having = np.flatnonzero((low != kernels.LOWEST) | (high != kernels.HIGHEST))
+            first = self._table.keys(self.attributes[axis], line, low[having])
+            last = self._table.keys(self.attributes[axis], line, high[having])
+            found.append((having, Ranges(np.zeros(len(having), np.uint8), first, last)))
+        return found
+
+    def compared(self) -> Iterator[tuple[str, set[str]]]:
+        """For each attribute, the names of the lines on which its ranges are compared."""
+        for axis, (_, ranges) in enumerate(self.owned):
+            yield self.attributes[axis], self.range_lines.compared(axis, ranges)
+
+    def spans(self, lines: Lines) -> kernels.Spans:
+        """The ends of all ranges as keys on these lines."""
+        found = self._spans.get(lines)
+        if found is None:
+            found = self._spans[lines] = self._make(lines)
+        return found
+
+    def _make(self, lines: Lines) -> kernels.Spans:
+        if self._ends is not None and lines == self.range_lines.own:
+            return self._zoned(lines, *self._ends)
+        stride = len(self) + kernels.ZONE
+        low = np.full(len(lines) * stride, kernels.LOWEST, np.int32)
+        high = np.full(len(lines) * stride, kernels.HIGHEST, np.int32)
+        for axis, line in enumerate(lines):
+            entries, ranges = self.owned[axis]
+            here = axis * stride + entries
+            if line is None:  # no event has a value: a range is met by none of them
+                low[here] = kernels.HIGHEST
+                continue
+            low[here], high[here] = self._table.ends(self.attributes[axis], ranges, line)
+        return self._zoned(lines, low, high)
+
+    def _zoned(
+        self, lines: Lines, low: NDArray[np.int32], high: NDArray[np.int32]
+    ) -> kernels.Spans:
+        if not lines:
+            return kernels.Spans(low, high, _NOTHING, _NOTHING, _NOTHING)
+        zones = kernels.find_zones(self.group_start, self.zone_start, low, high)
+        return kernels.Spans(low, high, *zones)
+
+    def events(self, batch: EncodedBatch) -> Iterator[tuple[kernels.Spans, kernels.Events]]:
+        """The events of a batch that have a key here, by the lines their values lie on."""
+        groups = self.key.groups(batch)
+        for order, lines in self.range_lines.split(batch):
+            order = order[groups[order] != NO_GROUP]
+            if not len(order):
+                continue
+            spans = self.spans(lines)
+            own = groups[order].astype(np.uint16 if len(self.group_start) < _SMALL else np.int64)
+            by_group = np.argsort(own, kind="stable")
+            order = order[by_group]
+            values = [
+                self._table.values(batch, attribute, line)
+                for attribute, line in zip(self.attributes, lines, strict=True)
+            ]
+            yield spans, kernels.Events(
+                order.astype(np.int32),
+                own[by_group].astype(np.uint32),
+                np.concatenate([least[order] for least, _ in values]) if values else _NOTHING,
+                np.concatenate([most[order] for _, most in values]) if values else _NOTHING,
+            )
+
+    def count(self, batch: EncodedBatch, alive: NDArray[np.uint64], counts: Integers) -> None:
+        """Add to each event how many subscriptions here it meets."""
+        for spans, events in self.events(batch):
+            kernels.count(
+                self.group_start, self.zone_start, self.code_start, spans, events, alive,
+                self.first_code, counts,
+            )  # fmt: skip
+
+    def pairs(
+        self, batch: EncodedBatch, alive: NDArray[np.uint64]
+    ) -> Iterator[tuple[pa.Array, pa.Array]]:
+        """The rows of events and the codes they meet, in chunks, grouped by event."""
+        for spans, events in self.events(batch):
+            start, written = 0, 0
+            while start < len(events.row):
+                left = len(events.row) - start
+                size = int(left * self._likely * 1.1) + 64 * kernels.ZONE
+                rows, codes = Column(size), Column(size)
+                before = start
+                start, written = kernels.write(
+                    self.group_start, self.zone_start, self.code_start, spans, events, alive,
+                    self.first_code, start, rows.array, codes.array,
+                )  # fmt: skip
+                if start == before:
+                    self._likely = 2 * self._likely + 64 * kernels.ZONE
+                    continue
+                self._likely = max(written / (start - before), 0.9 * self._likely)
+                if written:
+                    yield rows.arrow(written), codes.arrow(written)
+
+    @property
+    def codes(self) -> int:
+        """How many subscriptions are kept here."""
+        return int(self.code_start[-1]) if len(self.code_start) else len(self)
+
+    def structure(self) -> Structure:
+        """What this is, for a description of the index."""
+        shared = " with several subscribers" if len(self.code_start) else ""
+        name = f"ranges{shared}, by key ({', '.join(self.key.attributes)})"
+        return Structure(name, self.codes, len(self), self.nbytes)
+
+    @property
+    def nbytes(self) -> int:
+        """The memory of all of it."""
+        arrays = [array for spans in self._spans.values() for array in spans]
+        if self._owned is not None:
+            arrays += [entries for entries, _ in self._owned]
+        ranges = 0 if self._owned is None else sum(each.nbytes for _, each in self._owned)
+        index = (self.group_start, self.zone_start, self.code_start)
+        return self.key.nbytes + ranges + sum(array.nbytes for array in (*arrays, *index))
