@@ -92,7 +92,9 @@ class Axis:
         """The rank of one value."""
         if self.line is STRING:
             return self._rank_of(key)
-        return int(np.searchsorted(self._scaled(scale), key, side="right"))
+        if scale == self.line.scale:
+            return bisect_right(self._cuts, key)
+        return bisect_right(self._cuts, key * 10 ** (self.line.scale - scale))
 
     def _rank_of(self, text: str) -> int:
         rank = self._known.get(text)

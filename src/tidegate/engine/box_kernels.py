@@ -27,6 +27,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from tidegate.engine.vector import lowest, popcount
+
 Integers: TypeAlias = NDArray[np.int64]
 Sides: TypeAlias = NDArray[np.int32]
 Words: TypeAlias = NDArray[np.uint64]
@@ -49,19 +51,6 @@ _PLACE_BITS = 9  # of a place in a chunk
 _NONE = np.uint64(0)
 _ONE = np.uint64(1)
 _ALL = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
-_SEQUENCE = np.uint64(0x03F7_9D71_B4CB_0A89)  # de Bruijn's: all its runs of six bits differ
-_TOP = np.uint64(58)
-
-
-def _bit_places() -> NDArray[np.int64]:
-    """The place of a word's only bit, by the top six bits of its product with the sequence."""
-    table = np.zeros(64, np.int64)
-    for place in range(64):
-        table[((int(_SEQUENCE) << place) % 2**64) >> 58] = place
-    return table
-
-
-_BIT_PLACES = _bit_places()
 
 
 class Listed(NamedTuple):
@@ -92,8 +81,21 @@ class Segment(NamedTuple):
     digests: Words
 
 
+def empty_segment() -> Segment:
+    """A segment of no boxes."""
+    return Segment(
+        np.zeros((0, 3), np.int64),
+        np.zeros((0, 4), np.int64),
+        np.zeros(0, np.int64),
+        np.zeros(0, np.uint32),
+        np.zeros(0, np.uint32),
+        np.zeros(0, np.uint64),
+        np.zeros(0, np.uint64),
+    )
+
+
 class Packed(NamedTuple):
-    """Segments end to end in the same arrays; `segments` says where each of them starts."""
+    """Segments end to end in the same arrays; a row of `segments` says where they start."""
 
     segments: Integers
     sides: Integers
@@ -171,9 +173,8 @@ def search(
                     for w in range(live[i] * _WORDS, (live[i] + 1) * _WORDS):
                         word = left[w]
                         while word != _NONE:
-                            bit = word & (~word + _ONE)
-                            word ^= bit
-                            box = base + 64 * w + _BIT_PLACES[(bit * _SEQUENCE) >> _TOP]
+                            box = base + 64 * w + np.int64(lowest(word))
+                            word &= word - _ONE
                             if flags[box] & asked:
                                 found, doubtful = _emit(
                                     flags[box], handles[box], sure[q], answer, found, doubtful
@@ -322,7 +323,7 @@ def _live(
     """The chunks of a tile in which the digests leave a box; their number."""
     size = _tiles(packed.segments, g)
     base = packed.segments[g, DIGESTS] - 2 * packed.segments[g, BUCKETS] * size + tile
-    word = _lowest(_chunks(packed.segments, g) - 64 * tile)
+    word = _first_bits(_chunks(packed.segments, g) - 64 * tile)
     for k in range(steps):
         if within:
             word &= packed.digests[base + (2 * plan[k, _BEFORE] + 1) * size]
@@ -330,15 +331,14 @@ def _live(
             word &= packed.digests[base + 2 * plan[k, _BEHIND] * size]
     count = 0
     while word != _NONE:
-        bit = word & (~word + _ONE)
-        word ^= bit
-        live[count] = _BIT_PLACES[(bit * _SEQUENCE) >> _TOP]
+        live[count] = np.int64(lowest(word))
+        word &= word - _ONE
         count += 1
     return count
 
 
 @njit(cache=True, nogil=True, forceinline=True)
-def _lowest(count: int) -> np.uint64:
+def _first_bits(count: int) -> np.uint64:
     """A word whose lowest bits are set, so many of them or all."""
     if count >= 64:
         return _ALL
@@ -361,7 +361,7 @@ def _overlay(
     size = packed.segments[g, BOXES_STOP] - packed.segments[g, BOXES] - 64 * _CHUNK * tile
     for i in range(count):
         for w in range(live[i] * _WORDS, (live[i] + 1) * _WORDS):
-            left[w] = _lowest(size - 64 * w)
+            left[w] = _first_bits(size - 64 * w)
     words = _chunks(packed.segments, g) * _WORDS
     base = packed.segments[g, ROWS] - packed.segments[g, BUCKETS] * words + tile * 64 * _WORDS
     flip = _ALL if within else _NONE
@@ -634,7 +634,7 @@ def _fill_rows(sides: Integers, starts: Codes, members: Codes, n: int) -> Words:
                     if b + 1 < stop:
                         rows[b + 1, w] |= bit
         for w in range(words):
-            rows[first, w] = ~rows[first, w] & _lowest(n - 64 * w)
+            rows[first, w] = ~rows[first, w] & _first_bits(n - 64 * w)
         for b in range(first + 1, stop):
             for w in range(words):
                 rows[b, w] |= rows[b - 1, w]
@@ -652,8 +652,8 @@ def _digest(rows: Words, buckets: Integers, n: int) -> Words:
             some, lacking = _NONE, _NONE
             for w in range(c * _WORDS, (c + 1) * _WORDS):
                 some |= rows[b, w]
-                lacking |= ~rows[b, w] & _lowest(n - 64 * w)
-                weight += _ones(rows[b, w])
+                lacking |= ~rows[b, w] & _first_bits(n - 64 * w)
+                weight += np.int64(popcount(rows[b, w]))
             bit = _ONE << np.uint64(c & 63)
             if some != _NONE:
                 digests[b, 0, c >> 6] |= bit
@@ -661,16 +661,6 @@ def _digest(rows: Words, buckets: Integers, n: int) -> Words:
                 digests[b, 1, c >> 6] |= bit
         buckets[b, _WEIGHT] = weight
     return digests
-
-
-@njit(cache=True, nogil=True)
-def _ones(word: np.uint64) -> int:
-    """The number of bits set in a word."""
-    pairs = np.uint64(0x3333_3333_3333_3333)
-    word -= (word >> _ONE) & np.uint64(0x5555_5555_5555_5555)
-    word = (word & pairs) + ((word >> np.uint64(2)) & pairs)
-    word = (word + (word >> np.uint64(4))) & np.uint64(0x0F0F_0F0F_0F0F_0F0F)
-    return np.int64((word * np.uint64(0x0101_0101_0101_0101)) >> np.uint64(56))
 
 
 @njit(cache=True, nogil=True)
@@ -687,51 +677,70 @@ def unpack(
     flags: Flags,
     packed_count: int,
     count: int,
-    begin: int,
 ) -> tuple[Integers, Listed]:
-    """The boxes with any flag of the segments from number `begin` on and of the tail.
+    """The positions and the ends of the boxes with any flag, of these segments and of the tail.
 
-    Returns their positions, and their ends.
+    The segments are all those from some number on.
     """
-    start = segments[begin, BOXES] if begin < len(segments) else packed_count
+    start = segments[0, BOXES] if len(segments) > 0 else packed_count
     sizes = np.zeros(count - start + 1, np.int64)
-    for g in range(begin, len(segments)):
-        width = _chunks(segments, g) + 1
-        for t in range(segments[g, SIDES], segments[g, SIDES_STOP]):
-            for b in range(sides[t, _FIRST], sides[t, _STOP]):
-                row = segments[g, STARTS] + (b - segments[g, BUCKETS]) * width
-                for c in range(width - 1):
-                    for m in range(np.int64(starts[row + c]), np.int64(starts[row + c + 1])):
-                        place = np.int64(members[m]) & (_CHUNK - 1)
-                        sizes[segments[g, BOXES] - start + c * _CHUNK + place + 1] += 1
-    for box in range(count - packed_count):
-        sizes[packed_count - start + box + 1] = tail_first[box + 1] - tail_first[box]
+    owners, ends_of, sides_of = _members(segments, sides, buckets, levels, starts, members)
+    for m in range(len(owners)):
+        sizes[owners[m] - start + 1] += 1
+    for box in range(packed_count, count):
+        sizes[box - start + 1] = tail_first[box - packed_count + 1] - tail_first[box - packed_count]
     for i in range(count - start):
-        if not flags[start + i]:
+        if flags[start + i] == 0:
             sizes[i + 1] = 0
     first = np.cumsum(sizes)
     fill = first.copy()
-    listed_sides = np.empty(first[-1], np.int32)
-    ends = np.empty(first[-1], np.int64)
-    for g in range(begin, len(segments)):
+    listed = Listed(first, np.empty(first[-1], np.int32), np.empty(first[-1], np.int64))
+    for m in range(len(owners)):
+        if flags[owners[m]]:
+            at = fill[owners[m] - start]
+            listed.sides[at], listed.ends[at] = sides_of[m], ends_of[m]
+            fill[owners[m] - start] += 1
+    for box in range(packed_count, count):
+        if flags[box]:
+            at = fill[box - start]
+            for e in range(tail_first[box - packed_count], tail_first[box - packed_count + 1]):
+                listed.sides[at], listed.ends[at] = tail_sides[e], tail_ends[e]
+                at += 1
+    kept = np.flatnonzero(flags[start:count])
+    return kept + start, Listed(np.append(first[kept], first[-1]), listed.sides, listed.ends)
+
+
+@njit(cache=True, nogil=True)
+def _members(
+    segments: Integers,
+    sides: Integers,
+    buckets: Integers,
+    levels: Integers,
+    starts: Codes,
+    members: Codes,
+) -> tuple[Integers, Integers, Sides]:
+    """Of each member of the segments' buckets: the position of its box, its end, its side."""
+    total = 0
+    for g in range(len(segments)):
+        width = _chunks(segments, g) + 1
+        for t in range(segments[g, SIDES], segments[g, SIDES_STOP]):
+            first = segments[g, STARTS] + (sides[t, _FIRST] - segments[g, BUCKETS]) * width
+            stop = segments[g, STARTS] + (sides[t, _STOP] - segments[g, BUCKETS]) * width
+            total += np.int64(starts[stop - 1]) - np.int64(starts[first])
+    boxes = np.empty(total, np.int64)
+    ends = np.empty(total, np.int64)
+    ids = np.empty(total, np.int32)
+    at = 0
+    for g in range(len(segments)):
         width = _chunks(segments, g) + 1
         for t in range(segments[g, SIDES], segments[g, SIDES_STOP]):
             for b in range(sides[t, _FIRST], sides[t, _STOP]):
                 row = segments[g, STARTS] + (b - segments[g, BUCKETS]) * width
                 for c in range(width - 1):
                     for m in range(np.int64(starts[row + c]), np.int64(starts[row + c + 1])):
-                        place = np.int64(members[m]) & (_CHUNK - 1)
-                        i = segments[g, BOXES] - start + c * _CHUNK + place
-                        if flags[start + i]:
-                            rank = np.int64(members[m]) >> _PLACE_BITS
-                            listed_sides[fill[i]] = sides[t, _ID]
-                            ends[fill[i]] = levels[buckets[b, _LEVELS] + rank]
-                            fill[i] += 1
-    for box in range(count - packed_count):
-        i = packed_count - start + box
-        if flags[start + i]:
-            for e in range(tail_first[box], tail_first[box + 1]):
-                listed_sides[fill[i]], ends[fill[i]] = tail_sides[e], tail_ends[e]
-                fill[i] += 1
-    kept = np.flatnonzero(flags[start:count])
-    return kept + start, Listed(np.append(first[kept], first[-1]), listed_sides, ends)
+                        member = np.int64(members[m])
+                        boxes[at] = segments[g, BOXES] + c * _CHUNK + (member & (_CHUNK - 1))
+                        ends[at] = levels[buckets[b, _LEVELS] + (member >> _PLACE_BITS)]
+                        ids[at] = sides[t, _ID]
+                        at += 1
+    return boxes, ends, ids

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tidegate.engine import kernels
+from tidegate.engine import kernels, sweep_kernels
 from tidegate.engine.kernels import AND, NO_ROW, OPERAND, OR, PUSH, ZONE
 from tidegate.engine.ranges import Ranges
 from tidegate.errors import IndexFileError, TidegateError
@@ -53,6 +53,11 @@ def check_starts(what: str, starts: Starts, parts: int, total: int) -> None:
     require((starts[1:] >= starts[:-1]).all(), f"the {what} do not ascend")
 
 
+def check_ascending(what: str, numbers: NDArray[Any]) -> None:
+    """Every number is more than the one before it."""
+    require((numbers[1:] > numbers[:-1]).all(), f"the {what} do not ascend")
+
+
 def check_below(what: str, numbers: NDArray[Any], limit: int) -> None:
     """Every number is less than the limit, and not negative."""
     if len(numbers):
@@ -75,6 +80,10 @@ def check_entries(entries: kernels.Entries, groups: int, conditions: int, axes: 
     _check_zones(entries, groups, conditions)
 
 
+def _lengths(starts: Starts) -> Integers:
+    return starts[1:].astype(np.int64) - starts[:-1]
+
+
 def _check_optional(what: str, starts: Starts, parts: int, total: int) -> None:
     """The same as `check_starts`; there may be none of them where there is nothing."""
     if len(starts) or total:
@@ -92,7 +101,7 @@ def _check_zones(entries: kernels.Entries, groups: int, conditions: int) -> None
     zones = len(zone_entry) - 1
     check_starts("zones of groups", entries.zone_start, groups, zones)
     check_starts("zones", zone_entry, zones, int(entries.group_start[-1]))
-    sizes = np.diff(zone_entry)
+    sizes = _lengths(zone_entry)
     require(sizes.min() > 0 and sizes.max() <= ZONE, f"a zone has not 1 to {ZONE} entries")
     require(
         np.array_equal(zone_entry[entries.zone_start], entries.group_start),
@@ -126,7 +135,7 @@ def _check_programs(token_start: Starts, tokens: NDArray[np.uint32], conditions:
     height = np.cumsum(change)
     begin = token_start[:-1].astype(np.int64)
     before = height[begin] - change[begin]
-    height -= np.repeat(before, np.diff(token_start.astype(np.int64)))
+    height -= np.repeat(before, _lengths(token_start))
     require(height.min() >= 1, "a program takes more from its stack than is there")
     require(height.max() < kernels.DEPTH, "a program needs too high a stack")
     require((height[token_start[1:].astype(np.int64) - 1] == 1).all(), "a program does not end")
@@ -148,11 +157,28 @@ def check_ends(
     before = np.zeros_like(sizes)
     before[1:] = np.cumsum(sizes[:-1], axis=0)
     group = np.repeat(
-        np.arange(groups, dtype=np.uint32), np.diff(entries.range_start[entries.group_start])
+        np.arange(groups, dtype=np.uint32),
+        _lengths(entries.range_start[entries.group_start]),
     )
     at = group if axes == 1 else entries.range_axis * np.uint32(groups) + group
     within = place - before.astype(np.uint32).ravel()[at]  # huge if it would be negative
     require((within < sizes.astype(np.uint32).ravel()[at]).all(), "an end is out of range")
+
+
+def check_spans(
+    low: NDArray[np.int32], high: NDArray[np.int32], size: int, counts: Sequence[int]
+) -> None:
+    """The ends of swept ranges, by axis and entry: odd numbers up to so many, or none at all."""
+    stride = size + sweep_kernels.ZONE
+    require(len(low) == len(high) == len(counts) * stride, "there are too few or many ends")
+    for axis, count in enumerate(counts):
+        here = slice(axis * stride, (axis + 1) * stride)
+        lows, highs = low[here], high[here]
+        some = lows != sweep_kernels.LOWEST
+        require(np.array_equal(some, highs != sweep_kernels.HIGHEST), "a range has one end only")
+        for ends in (lows[some], highs[some]):
+            require((ends & 1).all(), "an end has an even number")
+            check_below("numbers of ends", ends, 2 * count)
 
 
 def check_ranges(ranges: Ranges, size: int) -> None:

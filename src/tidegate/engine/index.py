@@ -14,20 +14,23 @@ effect when its call returns. A reader works on one **version** of the index fro
 its end: segments never change, and a bit map that a reader has seen is copied before it is changed.
 """
 
+import os
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from tidegate.engine import store
 from tidegate.engine.columns import Batch
 from tidegate.engine.description import Description, Structure
 from tidegate.engine.draft import Drafter
 from tidegate.engine.encoded import EncodedBatch
 from tidegate.engine.matches import Matches
-from tidegate.engine.segment import Alive, Segment
+from tidegate.engine.segment import Alive, Segment, compared_lines
+from tidegate.engine.single import place_of
 from tidegate.engine.sources import Columns, Sources, concatenate
 from tidegate.engine.subscription import (
     Block,
@@ -41,6 +44,7 @@ from tidegate.engine.subscription import (
 )
 from tidegate.errors import ParameterError, SubscriptionError, TidegateError
 from tidegate.filters.evaluate import Explanation
+from tidegate.filters.expression import predicates
 from tidegate.filters.filter import Filter
 from tidegate.filters.schema import Schema
 
@@ -48,6 +52,7 @@ Version: TypeAlias = tuple[tuple[Segment, Alive], ...]
 
 _ALL_ALIVE: Final[Alive] = np.empty(0, np.uint64)
 _PENDING: Final = 1_024  # subscriptions that are compiled together
+_FEW: Final = 16  # pending subscriptions that a single event is compared with one by one
 _ALIKE: Final = 4  # segments of like size that are merged
 _GROWTH: Final = 2.0  # a segment is like smaller ones if it is at most so many times all of them
 _SPARSE: Final = 0.5  # of a segment dead, from which on it is rebuilt
@@ -90,12 +95,13 @@ class _Live:
     def size(self) -> int:
         return len(self.segment) - self.dead
 
-    def codes(self, alive: Alive) -> NDArray[np.int64]:
-        """The codes that are alive in a bit map of this segment."""
-        if not len(alive):
-            return np.arange(len(self.segment))
-        bits = np.unpackbits(alive.view(np.uint8), bitorder="little")[: len(self.segment)]
-        return np.flatnonzero(bits)
+
+def _codes(segment: Segment, alive: Alive) -> NDArray[np.int64]:
+    """The codes of a segment that are alive in a bit map of it."""
+    if not len(alive):
+        return np.arange(len(segment))
+    bits = np.unpackbits(alive.view(np.uint8), bitorder="little")[: len(segment)]
+    return np.flatnonzero(bits)
 
 
 class Index:
@@ -408,22 +414,14 @@ class Index:
     def _merge(self, lives: list[_Live]) -> None:
         """Make one segment of several, and put it in their place."""
         with self._lock:
-            versions = [live.version() for live in lives]
-        drafter = Drafter(self.schema)
-        ids, sources, kept = [], [], []
-        for live, (segment, alive) in zip(lives, versions, strict=True):
-            codes = live.codes(alive)
-            drafter.add_draft(segment.draft(), codes)
-            ids.append(segment.ids.take(pa.array(codes)))
-            sources.append(segment.sources.take(codes))
-            kept.append(codes)
-        together = pa.concat_arrays(ids)
-        merged, place = Segment.build(drafter.finish(), together, concatenate(sources))
+            versions = tuple(live.version() for live in lives)
+        kept = [_codes(segment, alive) for segment, alive in versions]
+        merged, place = self._merged(versions, kept)
         with self._lock:
             new = _Live(merged)
             before = 0
             for live, codes in zip(lives, kept, strict=True):
-                still = live.codes(live.alive)
+                still = _codes(live.segment, live.alive)
                 died = np.flatnonzero(~np.isin(codes, still, assume_unique=True))
                 if len(died):
                     new.kill(place[before + died])
@@ -433,6 +431,71 @@ class Index:
             if new.size:
                 self._lives.insert(min(where, len(self._lives)), new)
 
+    def _merged(
+        self, version: Version, kept: Sequence[NDArray[np.int64]]
+    ) -> tuple[Segment, NDArray[np.int64]]:
+        """One segment of these codes of several, and the codes that they get in it."""
+        drafter = Drafter(self.schema)
+        ids, sources = [], []
+        for (segment, _), codes in zip(version, kept, strict=True):
+            drafter.add_draft(segment.draft(), codes)
+            ids.append(segment.ids.take(pa.array(codes)))
+            sources.append(segment.sources.take(codes))
+        together = pa.concat_arrays(ids)
+        return Segment.build(drafter.finish(), together, concatenate(sources))
+
+    # -- files
+
+    def save(self, path: str | os.PathLike[str], /) -> None:
+        """Write all subscriptions to a file, or replace one as a whole; `flush` comes first.
+
+        Whoever has opened the file before keeps what was in it. Subscriptions that other threads
+        change meanwhile are saved as they were before or after.
+
+        >>> from tempfile import TemporaryDirectory
+        >>> index = Index()
+        >>> index.add("alice", "price < :limit", limit=10.0)
+        >>> with TemporaryDirectory() as folder:
+        ...     index.save(f"{folder}/rules.index")
+        ...     Index.open(f"{folder}/rules.index").match({"price": 9.5})
+        ['alice']
+        """
+        self.flush()
+        with self._lock:
+            version = tuple(live.version() for live in self._lives)
+            pending, kind = list(self._pending.values()), self._kind
+        if pending:
+            version = (*version, (self._compiled([], pending), _ALL_ALIVE))
+        kept = [_codes(segment, alive) for segment, alive in version]
+        segment = None
+        if len(version) == 1 and len(kept[0]) == len(version[0][0]):
+            segment = version[0][0]
+        elif any(len(codes) for codes in kept):  # somebody has changed something since
+            segment = self._merged(version, kept)[0]
+        store.write(path, store.Saved(self.schema, kind, segment))
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str], /, *, read_only: bool = False) -> "Index":
+        """The index that was saved in a file, which is mapped into memory and never written.
+
+        Changes are kept in memory, beside what is mapped; an index opened `read_only` refuses them.
+        A file that is damaged, foreign or of another version is an `IndexFileError`; what cannot be
+        seen without reading everything is found by the first match.
+
+        >>> Index.open("nowhere")
+        Traceback (most recent call last):
+        ...
+        tidegate.errors.IndexFileError: there is no file nowhere
+        """
+        saved = store.read(path)
+        index = cls(saved.schema)
+        index._kind = saved.kind
+        if saved.segment is not None:
+            index._lives.append(_Live(saved.segment))
+            index._size = len(saved.segment)
+        index._read_only = read_only
+        return index
+
     # -- matching
 
     def match(self, event: Mapping[str, Any], /) -> Matches:
@@ -441,12 +504,42 @@ class Index:
             raise TidegateError(
                 f"an event is a mapping of attributes, not a {type(event).__name__}"
             )
-        table = self.match_batch([event])
+        with self._lock:
+            version = tuple(live.version() for live in self._lives)
+            pending = list(self._pending.values()) if len(self._pending) <= _FEW else None
+        if pending is None:
+            version, pending = self._version(), []
+        strange: dict[str, str] = {}
         found = [
-            (chunk.dictionary, chunk.indices.to_numpy(zero_copy_only=False))
-            for chunk in table.column("subscription").chunks
+            (segment.ids, segment.single.match(event, alive, strange)) for segment, alive in version
         ]
-        return Matches(found, [])
+        if strange or pending:
+            self._count_strange(event, strange, version, pending)
+        return Matches(found, [each.id for each in pending if each.bound.matches(event)])
+
+    def _count_strange(
+        self,
+        event: Mapping[str, Any],
+        strange: dict[str, str],
+        version: Version,
+        pending: list[Subscription],
+    ) -> None:
+        """Count the values that no predicate compares with, of any segment or pending one."""
+        compared: dict[str, set[str]] = {}
+        for each in pending:
+            for predicate in predicates(each.bound.tree):
+                lines = compared.setdefault(predicate.attribute, set())
+                lines |= compared_lines(predicate, self.schema)
+        for attribute in compared:
+            place = place_of(event, attribute, self.schema)
+            if place is not None:
+                strange[attribute] = place[0].name
+        for attribute, line in strange.items():
+            known = compared.get(attribute, set()).union(
+                *[segment.compared.get(attribute, ()) for segment, _ in version]
+            )
+            if line not in known:
+                self._count_incomparable({attribute: 1})
 
     def match_batch(self, batch: Any, /) -> pa.Table:
         """Which event meets which subscription, as pairs of an event's row and an id.
@@ -488,13 +581,22 @@ class Index:
         for segment, _ in version:
             for attribute, lines in segment.compared.items():
                 compared.setdefault(attribute, set()).update(lines)
-        for attribute, lines in compared.items():
-            for stretch in encoded.column(attribute).stretches:
-                if stretch.line.name not in lines:
-                    with self._lock:
-                        known = self._incomparable.get(attribute, 0)
-                        self._incomparable[attribute] = known + len(stretch.rows)
+        found = {
+            attribute: sum(
+                len(stretch.rows)
+                for stretch in encoded.column(attribute).stretches
+                if stretch.line.name not in lines
+            )
+            for attribute, lines in compared.items()
+        }
+        self._count_incomparable(found)
         return encoded
+
+    def _count_incomparable(self, found: Mapping[str, int]) -> None:
+        with self._lock:
+            for attribute, count in found.items():
+                if count:
+                    self._incomparable[attribute] = self._incomparable.get(attribute, 0) + count
 
     @property
     def incomparable(self) -> dict[str, int]:

@@ -6,6 +6,8 @@ can be part of a key if on each line it allows one value at most, and no other c
 attribute allows that value: then an event's value names the condition.
 """
 
+from bisect import bisect_left
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any, Final, TypeAlias
 
@@ -16,7 +18,7 @@ from tidegate.engine.arrow import Stretch
 from tidegate.engine.conditions import Conditions
 from tidegate.engine.encoded import EncodedBatch
 from tidegate.engine.rows import line_named
-from tidegate.filters.lines import STRING
+from tidegate.filters.lines import STRING, Line
 from tidegate.filters.valueset import ValueSet
 
 Integers: TypeAlias = NDArray[np.int64]
@@ -115,19 +117,24 @@ class KeyTable:
             codes = codes * len(self._distinct[place]) + own
         return self._groups(codes, known)
 
-    def group(self, keys: list[tuple[str, Any, int]]) -> int:
-        """The group of one event, given the line, key and scale of each attribute's value."""
+    def group(self, places: Sequence[tuple[Line, Any] | None]) -> int:
+        """The group of one event, whose values of the attributes lie at these places."""
         code = 0
-        for place, (name, key, scale) in enumerate(keys):
-            table = self._table(place, name, scale)
+        for column, place in enumerate(places):
+            if place is None:
+                return NO_GROUP
+            line, key = place
+            table = self._table(column, line.name, line.scale)
             if isinstance(table, dict):
                 own = table.get(key, -1)
             else:
-                at = int(np.searchsorted(table[0], key))
+                at = bisect_left(table[0], key)
                 own = int(table[1][at]) if at < len(table[0]) and table[0][at] == key else -1
             if own < 0:
                 return NO_GROUP
-            code = code * len(self._distinct[place]) + own
+            code = code * len(self._distinct[column]) + own
+        if len(places) == 1:  # every place has its group
+            return int(self._order[code])
         at = int(np.searchsorted(self._codes, code))
         return int(self._order[at]) if at < len(self) and self._codes[at] == code else NO_GROUP
 

@@ -7,8 +7,9 @@ attributes lie, and each part is compared with ends on these lines.
 """
 
 from bisect import bisect_left
-from collections.abc import Iterator
-from typing import Final, TypeAlias
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,7 +35,7 @@ class RangeLines:
         self._schema = schema
         self._wide: dict[tuple[int, Line], list[int]] = {}
 
-    @property
+    @cached_property
     def own(self) -> Lines | None:
         """The lines of the attributes, if there is a schema to say."""
         if self._schema is None:
@@ -64,6 +65,15 @@ class RangeLines:
                 lines.append(choice[rest % len(choice)])
                 rest //= len(choice)
             yield np.flatnonzero(code == found), tuple(reversed(lines))
+
+    def of(self, places: Sequence[tuple[Line, Any] | None]) -> Lines:
+        """The lines to compare one event on, whose values lie at these places."""
+        own = self.own
+        if own is not None:
+            return own
+        return tuple(
+            None if place is None or place[0].name in _UNORDERED else place[0] for place in places
+        )
 
     def keys(
         self, batch: EncodedBatch, lines: Lines, order: Integers

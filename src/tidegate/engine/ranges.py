@@ -21,7 +21,7 @@ from tidegate.filters.attribute import Attribute
 from tidegate.filters.expression import Mode, Operator, Predicate
 from tidegate.filters.lines import DECIMAL, FAMILY_LINES, Line
 from tidegate.filters.meaning import allowed
-from tidegate.filters.values import normal
+from tidegate.filters.values import BIGINT_MAX, BIGINT_MIN, normal
 
 Kinds: TypeAlias = NDArray[np.uint8]
 Integers: TypeAlias = NDArray[np.int64]
@@ -121,10 +121,10 @@ class Ranges:
             low, high = kind >> _LOW_SHIFT & 3, kind >> _HIGH_SHIFT
             if not 1 <= kind & 7 < len(_TYPES) or low > 2 or high > 2 or low + high == 0:
                 return False
-            limits = _LIMITS.get(_FAMILIES[kind & 7])
-            for ends in (self.low, self.high) if limits else ():
-                mine = ends[self.kind == kind]
-                if mine.min() < limits[0] or mine.max() > limits[1]:
+            first, last = _LIMITS.get(_FAMILIES[kind & 7], (BIGINT_MIN, BIGINT_MAX))
+            mine = self.kind == kind
+            for ends in (self.low[mine], self.high[mine]):
+                if ends.min() < first or ends.max() > last:
                     return False
         return True
 

@@ -21,7 +21,13 @@ from tidegate.engine.draft import starts
 from tidegate.engine.files import Arrays, table_from_bytes, table_to_bytes
 from tidegate.engine.notation import read_tree, spell_tree
 from tidegate.engine.sources import Columns, Part, Singles, Sources
-from tidegate.engine.subscription import Id, Subscription, read_table, subscribe
+from tidegate.engine.subscription import (
+    Id,
+    Subscription,
+    admit_columns,
+    plain_column,
+    subscribe,
+)
 from tidegate.filters.filter import Filter
 from tidegate.filters.literals import decode, spell
 from tidegate.filters.schema import Schema
@@ -119,19 +125,20 @@ def _spelled(part: Part, rows: NDArray[Any]) -> Iterable[tuple[str, str]]:
         return part.spelled(rows)
     if isinstance(part, Columns):
         text = _spelled_filter(part.filter)
+        if not part.columns:
+            return [(text, "[]")] * len(rows)
         taken = pa.array(rows)
-        columns = [part.columns[n].take(taken).to_pylist() for n in part.filter.parameters]
-        each = zip(*columns, strict=True) if columns else [()] * len(rows)
-        return [(text, _spelled_constants(constants)) for constants in each]
+        columns = [part.columns[name].take(taken).to_pylist() for name in part.filter.parameters]
+        return [(text, _spelled_constants(each)) for each in zip(*columns, strict=True)]
     assert isinstance(part, Singles)
     texts: dict[int, str] = {}
     found = []
     for row in rows.tolist():
         filter, constants = part.given[row].filter, part.given[row].parameters
-        text = texts.get(id(filter))
-        if text is None:
-            text = texts[id(filter)] = _spelled_filter(filter)
-        found.append((text, _spelled_constants(constants[n] for n in filter.parameters)))
+        if id(filter) not in texts:
+            texts[id(filter)] = _spelled_filter(filter)
+        in_order = [constants[name] for name in filter.parameters]
+        found.append((texts[id(filter)], _spelled_constants(in_order)))
     return found
 
 
@@ -178,17 +185,22 @@ def _read_records(
     return Records(name, filters, number, constants, schema)
 
 
-def _read_columns(
-    text: str, section: NDArray[Any], size: int, schema: Schema | None
-) -> Columns:
+def _read_columns(text: str, section: NDArray[Any], size: int, schema: Schema | None) -> Columns:
     """A table of constants, looked at as one that subscriptions are added from."""
     filter = Filter.of(read_tree(json.loads(text), schema), schema)
     table = table_from_bytes(section)
     table.validate(full=True)
     require(len(table) == size > 0, "there are too few or many subscriptions in a table")
-    blocks = read_table(table.append_column("id", pa.array(np.arange(size))), filter, schema)
-    require(len(blocks) == 1, "a table has constants of several kinds")
-    return Columns(filter, blocks[0].columns)
+    require(tuple(table.column_names) == filter.parameters, "a table has other parameters")
+    columns = {}
+    for name in filter.parameters:
+        columns[name] = plain_column(name, table.column(name))
+        kind = columns[name].type
+        same = kind == table.schema.field(name).type and kind != pa.uint64()
+        require(same, f":{name} has constants of a type that is no parameter's")
+    rows = np.arange(size)
+    admit_columns(filter, columns, rows, pa.array(rows))
+    return Columns(filter, columns)
 
 
 def column(table: pa.Table, name: str, kind: pa.DataType) -> pa.Array:

@@ -45,7 +45,8 @@ class AxisTable:
         self._axes: dict[tuple[str, str], Axis] = {}
 
     @cached_property
-    def _by_attribute(self) -> dict[str, list[int]]:
+    def by_attribute(self) -> dict[str, list[int]]:
+        """The numbers of the conditions on each attribute."""
         found: dict[str, list[int]] = {}
         for number, attribute in enumerate(self.conditions.attributes):
             found.setdefault(attribute, []).append(number)
@@ -57,9 +58,28 @@ class AxisTable:
         if axis is None:
             line = line_named(name, attribute, self.conditions.schema)
             sets = self.conditions.sets
-            numbered = [(number, sets[number]) for number in self._by_attribute[attribute]]
+            numbered = [(number, sets[number]) for number in self.by_attribute[attribute]]
             axis = self._axes[attribute, name] = Axis(line, numbered)
         return axis
+
+    def absent(self, attribute: str) -> Pieces:
+        """The conditions on an attribute that hold where it is absent, on an axis of one rank."""
+        sets = self.conditions.sets
+        found = [number for number in self.by_attribute[attribute] if sets[number].absent]
+        zeros = np.zeros(len(found), np.uint32)
+        return Pieces(np.array(found, np.uint32), zeros, zeros + 1)
+
+    def texts(self, attribute: str) -> list[int]:
+        """The conditions on an attribute that are about its text."""
+        return self._texts.get(attribute, [])
+
+    @cached_property
+    def _texts(self) -> dict[str, list[int]]:
+        found: dict[str, list[int]] = {}
+        for number, held in enumerate(self.conditions.sets):
+            if held.texts:
+                found.setdefault(self.conditions.attributes[number], []).append(number)
+        return found
 
     @property
     def nbytes(self) -> int:

@@ -23,6 +23,7 @@ from tidegate.engine.numbers import EndTable
 from tidegate.engine.output import Column
 from tidegate.engine.partition import Partition
 from tidegate.engine.rows import AxisTable
+from tidegate.engine.single import SingleEvents
 from tidegate.engine.sources import Sources
 from tidegate.engine.sweep import Sweep
 from tidegate.engine.subscription import Id, Subscription
@@ -122,11 +123,16 @@ class Segment:
         for attribute, node in zip(conditions.attributes, conditions.nodes, strict=True):
             lines = found.setdefault(attribute, set())
             for predicate in predicates(node):
-                lines |= _compared(predicate, conditions.schema)
+                lines |= compared_lines(predicate, conditions.schema)
         for ranged in (*[partition.axes for partition in self.partitions], *self.sweeps):
             for attribute, lines in ranged.compared():
                 found.setdefault(attribute, set()).update(lines)
         return {attribute: frozenset(lines) for attribute, lines in found.items()}
+
+    @cached_property
+    def single(self) -> SingleEvents:
+        """The segment as it is asked about one event."""
+        return SingleEvents(self)
 
     def structures(self) -> list[Structure]:
         """What the segment is made of."""
@@ -135,6 +141,9 @@ class Segment:
         placed = sum(part.codes for part in parts)
         if placed < len(self):
             found.append(Structure("filters that nothing can match", len(self) - placed, 0, 0))
+        if "single" in self.__dict__ and self.single.nbytes:
+            size = self.single.nbytes
+            found.append(Structure("conditions of single events", 0, 0, size, size))
         if self.ends.nbytes:
             found.append(Structure("ends of the ranges by key", 0, 0, self.ends.nbytes))
         if self.table.nbytes:
@@ -183,7 +192,7 @@ class Segment:
         return pa.DictionaryArray.from_arrays(codes, self.ids, safe=False)
 
 
-def _compared(predicate: Predicate, schema: Schema | None) -> set[str]:
+def compared_lines(predicate: Predicate, schema: Schema | None) -> set[str]:
     """The names of the lines whose values the predicate can compare."""
     if predicate.operator is Operator.NULL:
         return {line.name for line in ALL_LINES}

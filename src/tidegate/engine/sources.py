@@ -79,7 +79,8 @@ class Sources:
 
     def subscription(self, code: int, id: Id) -> Subscription:
         """The subscription of a code, which has that id."""
-        return self.parts[self.part[code]].subscription(int(self.row[code]), id)
+        part: Part = self.parts[int(self.part[code])]
+        return part.subscription(int(self.row[code]), id)
 
     def take(self, codes: NDArray[Any]) -> "Sources":
         """Those of some codes, without the parts that none of them needs."""

@@ -331,7 +331,7 @@ def _blocks(filters: list[Filter], codes: NDArray[np.int64], rows: _Rows) -> Ite
             for name in filter.parameters
         }
         if columns:
-            _admit(filter, columns, order[start:stop], rows.ids)
+            admit_columns(filter, columns, order[start:stop], rows.ids)
         yield Block(filter, ids, columns)
 
 
@@ -352,10 +352,10 @@ def _of_one_kind(column: pa.Array) -> pa.Array:
     return column.cast(pa.decimal128(20, 0) if _is_wide(column).any() else pa.int64())
 
 
-def _admit(
+def admit_columns(
     filter: Filter, columns: dict[str, pa.Array], rows: NDArray[np.int64], ids: pa.Array
 ) -> None:
-    """Refuse constants that do not fit their predicates."""
+    """Refuse constants that do not fit their predicates, in the words of a table's row and id."""
     for predicate in predicates(filter.tree):
         names = [c.name for c in predicate.constants if isinstance(c, Parameter)]
         if names:

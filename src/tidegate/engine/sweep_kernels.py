@@ -162,6 +162,63 @@ def write(
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
+def meet(
+    group_start: U32,
+    zone_start: U32,
+    code_start: U32,
+    low: I32,
+    high: I32,
+    zone_low: I32,
+    zone_high: I32,
+    reach: I32,
+    least: I32,
+    most: I32,
+    alive: U64,
+    group: int,
+    first_code: int,
+    out: I32,
+) -> int:
+    """Write the codes that one event meets in its group; how many there are.
+
+    There is room for all subscriptions of the sweep, and a zone more.
+    """
+    axes = len(least)
+    stride = len(low) // axes if axes > 0 else 0
+    single_alive = alive if len(code_start) == 0 else alive[:0]
+    base, begins, ends = (
+        np.int64(zone_start[group]),
+        np.int64(group_start[group]),
+        np.int64(group_start[group + 1]),
+    )
+    first, last = base, np.int64(zone_start[group + 1])
+    if axes > 0:
+        first, last = _reached(zone_low, reach, first, last, least[0], most[0], axes)
+    at = np.uint64(0)
+    for zone in range(first, last):
+        if axes > 0 and zone_high[zone] < most[0]:
+            continue
+        entry = begins + (zone - base) * ZONE
+        held = _held(
+            low, high, axes, stride, entry, ends - entry, least, most, 0, 1, single_alive,
+            first_code,
+        )  # fmt: skip
+        if len(code_start) > 0:
+            while held:
+                shared = entry + np.int64(lowest(held))
+                held &= held - np.uint64(1)
+                for code in range(code_start[shared], code_start[shared + 1]):
+                    if is_alive(alive, first_code + code):
+                        out[at] = first_code + code
+                        at += np.uint64(1)
+            continue
+        for quarter in range(4):
+            part = held >> np.uint64(16 * quarter) & np.uint64(0xFFFF)
+            write_codes(out, at, np.int32(first_code + entry + 16 * quarter), part)
+            at += popcount(part)
+    return np.int64(at)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
 def find_zones(
     group_start: U32, zone_start: U32, low: I32, high: I32
 ) -> tuple[I32, I32, I32]:

@@ -1,0 +1,264 @@
+"""A changing set of integer boxes: which of them reach a bound, which keep within one?
+
+The questions are those of `box_kernels`, and so is the work; here, boxes come and go. New ones are
+put into a short **tail** that is compared one by one. A full tail is packed into a segment, together
+with the segments before it that are not several times as large (the logarithmic method of Bentley
+and Saxe, "Decomposable Searching Problems I", 1980): segments lie end to end in the same arrays, the
+largest first, and only the last ones are packed anew. A box that is removed loses its flags, and
+goes when its segment is packed the next time.
+"""
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple, TypeAlias, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tidegate.engine import box_kernels as kernels
+
+Integers: TypeAlias = NDArray[np.int64]
+_Scalar = TypeVar("_Scalar", bound=np.generic)
+
+_TAIL: Final = 256  # boxes
+_TIMES: Final = 4  # as large as what is to be packed, a segment is left as it is
+_ROOM: Final = 65_536  # handles of the answers to several questions
+
+
+class Found(NamedTuple):
+    """The answers to questions, those to question q up to `upto[q]`.
+
+    `handles` are those found for sure, `doubtful` those that are not (complemented) or that several
+    boxes share; `upto` has a column for each of the two.
+    """
+
+    handles: Integers
+    doubtful: Integers
+    upto: Integers
+
+
+class IntegerBoxes:
+    """Boxes, each with a handle and with flags that say which questions it answers.
+
+    Ends and bounds are integers of 64 bits. Memory is about 12 bytes per end, 21 per box, and up to
+    8 more per end for the rows. One thread at a time.
+
+    A box from 3 to 9, with its low side 0 and its high side 1 (see `box_kernels`):
+
+    >>> boxes = IntegerBoxes()
+    >>> slot = boxes.add(7, [0, 1], [3, -9], flags=1 | 2)
+    >>> point = np.array([[5, -6]])
+    >>> boxes.search(point, np.array([2], np.uint8), asked=1, within=False).handles.tolist()
+    [7]
+    >>> boxes.remove(slot)
+    >>> len(boxes)
+    0
+    """
+
+    def __init__(self) -> None:
+        self._flags = np.zeros(_TAIL, np.uint8)
+        self._handles = np.zeros(_TAIL, np.int64)
+        self._slots = np.zeros(_TAIL, np.int32)  # of the boxes, by their positions
+        self._positions = np.zeros(_TAIL, np.int64)  # of the boxes, by their slots
+        self._free: list[int] = []  # slots
+        self._count = 0  # of positions in use, those of removed boxes included
+        self._packed_count = 0
+        self._alive = 0
+        self._sides = 0
+        self._segments = np.zeros((0, kernels.FIELDS), np.int64)
+        self._packed = kernels.empty_segment()  # all segments, with room behind them
+        self._sizes = [tuple(0 for _ in self._packed)]  # of its arrays up to each segment
+        self._tail = kernels.Listed(
+            np.zeros(_TAIL + 1, np.int64), np.zeros(_TAIL, np.int32), np.zeros(_TAIL, np.int64)
+        )
+        self._answer = np.zeros(_TAIL, np.int64)
+
+    def __len__(self) -> int:
+        return self._alive
+
+    @property
+    def nbytes(self) -> int:
+        """The memory of all arrays."""
+        own = (self._flags, self._handles, self._slots, self._positions, self._answer)
+        return sum(array.nbytes for array in (*own, *self._packed, *self._tail))
+
+    def add(self, handle: int, sides: Sequence[int], ends: Sequence[int], flags: int) -> int:
+        """Add a box that ends there on these sides; the slot that removes it again."""
+        if self._count - self._packed_count == _TAIL:
+            self._pack_tail()
+        slot = self._free.pop() if self._free else self._alive
+        position = self._count
+        if position == len(self._flags):
+            self._flags = _longer(self._flags)
+            self._handles = _longer(self._handles)
+            self._slots = _longer(self._slots)
+        if slot == len(self._positions):
+            self._positions = _longer(self._positions)
+        self._flags[position] = flags
+        self._handles[position] = handle
+        self._slots[position] = slot
+        self._positions[slot] = position
+        self._append(position - self._packed_count, sides, ends)
+        self._count += 1
+        self._alive += 1
+        return slot
+
+    def _append(self, box: int, sides: Sequence[int], ends: Sequence[int]) -> None:
+        first, tail_sides, tail_ends = self._tail
+        start = int(first[box])
+        stop = start + len(sides)
+        while stop > len(tail_ends):
+            tail_sides, tail_ends = _longer(tail_sides), _longer(tail_ends)
+            self._tail = kernels.Listed(first, tail_sides, tail_ends)
+        if sides:
+            tail_sides[start:stop] = sides
+            tail_ends[start:stop] = ends
+            self._sides = max(self._sides, max(sides) + 1)
+        first[box + 1] = stop
+
+    def remove(self, slot: int) -> None:
+        """Remove the box in a slot, which another box may get from now on."""
+        self._flags[self._positions[slot]] = 0
+        self._free.append(slot)
+        self._alive -= 1
+        if self._count > 2 * self._alive + _TAIL:
+            self.pack()
+
+    def search(self, bounds: Integers, sure: NDArray[np.uint8], asked: int, within: bool) -> Found:
+        """Answer the questions in the rows of `bounds`, one column per side: see `box_kernels`."""
+        if bounds.shape[1] < self._sides:
+            raise ValueError(f"there are {self._sides} sides, and bounds for {bounds.shape[1]}")
+        room = self._count if len(bounds) == 1 else self._count + _ROOM
+        if room > len(self._answer):
+            self._answer = np.empty(room, np.int64)
+        upto = np.empty((len(bounds), 2), np.int64)
+        pieces: list[tuple[Integers, Integers]] = []
+        done = 0
+        while done < len(bounds):
+            begin = done
+            done = kernels.search(
+                bounds,
+                sure,
+                asked,
+                within,
+                self._segments,
+                *self._packed,
+                *self._tail,
+                self._flags,
+                self._handles,
+                self._packed_count,
+                self._count,
+                begin,
+                self._answer,
+                upto,
+            )
+            found, doubtful = upto[done - 1].tolist()
+            back = len(self._answer) - doubtful
+            pieces.append((self._answer[:found].copy(), self._answer[back:][::-1].copy()))
+            if begin > 0:
+                upto[begin:done] += upto[begin - 1]
+        if len(pieces) == 1:
+            return Found(*pieces[0], upto)
+        nothing = np.empty(0, np.int64)
+        handles, doubts = zip((nothing, nothing), *pieces, strict=True)
+        return Found(np.concatenate(handles), np.concatenate(doubts), upto)
+
+    def relabel(self, side: int, old: Integers, new: Integers) -> None:
+        """Move the ends on a side that are at `old` places to the `new` ones; both ascend.
+
+        Other ends stay where they are; none changes its rank among all.
+        """
+        _, buckets, levels, *_ = self._packed
+        for first, stop in self._buckets(side):
+            _move(levels[buckets[first, 1] : buckets[stop - 1, 2]], old, new)
+            buckets[first:stop, 0] = levels[buckets[first:stop, 2] - 1]
+        self._tail.ends[:] = np.where(
+            self._tail.sides == side, _move(self._tail.ends.copy(), old, new), self._tail.ends
+        )
+
+    def ends(self, side: int) -> Integers:
+        """The different ends on a side, perhaps with those of boxes removed of late."""
+        _, buckets, levels, *_ = self._packed
+        packed = [levels[buckets[a, 1] : buckets[b - 1, 2]] for a, b in self._buckets(side)]
+        used = self._tail.first[self._count - self._packed_count]
+        tail = self._tail.ends[:used][self._tail.sides[:used] == side]
+        return np.unique(np.concatenate([*packed, tail]))
+
+    def _buckets(self, side: int) -> list[list[int]]:
+        """The first bucket of a side in each segment, and the one behind its last."""
+        sides = self._packed.sides[: self._sizes[-1][0]]
+        found: list[list[int]] = sides[sides[:, 0] == side, 1:].tolist()
+        return found
+
+    def _pack_tail(self) -> None:
+        """Pack the tail, with the segments that are not much larger than what is behind them."""
+        begin = len(self._segments)
+        start = self._packed_count
+        while begin > 0:
+            before = int(self._segments[begin - 1, kernels.BOXES])
+            if start - before > _TIMES * (self._count - start):
+                break
+            begin, start = begin - 1, before
+        self.pack(begin)
+
+    def pack(self, begin: int = 0) -> None:
+        """Pack the segments from number `begin` on, and the tail, into one."""
+        start = self._packed_count
+        if begin < len(self._segments):
+            start = int(self._segments[begin, kernels.BOXES])
+        kept, listed = kernels.unpack(
+            self._segments[begin:],
+            *self._packed[:5],
+            *self._tail,
+            self._flags,
+            self._packed_count,
+            self._count,
+        )
+        order, segment = kernels.pack(listed, self._sides)
+        kept = kept[order]
+        stop = start + len(kept)
+        for array in (self._flags, self._handles, self._slots):
+            array[start:stop] = array[kept]
+        self._positions[self._slots[start:stop]] = np.arange(start, stop)
+        del self._sizes[begin + 1 :]
+        self._segments = self._segments[:begin]
+        if stop > start:
+            self._put(segment, start, stop)
+        self._count = self._packed_count = stop
+
+    def _put(self, segment: kernels.Segment, start: int, stop: int) -> None:
+        """Write a segment behind the others."""
+        sizes = self._sizes[-1]
+        sides, buckets, levels, starts, members, rows, digests = sizes
+        segment.sides[:, 1:] += buckets
+        segment.buckets[:, 1:3] += levels
+        segment.starts[:] += np.uint32(members)
+        where = (start, stop, sides, sides + len(segment.sides), buckets, starts, rows, digests)
+        self._segments = np.concatenate([self._segments, np.array([where], np.int64)])
+        self._packed = kernels.Segment(
+            *map(_spliced, self._packed, sizes, segment)
+        )
+        self._sizes.append(tuple(map(int.__add__, sizes, map(len, segment))))
+
+
+def _longer(array: NDArray[_Scalar]) -> NDArray[_Scalar]:
+    """The array with as much room again."""
+    return np.concatenate([array, np.zeros_like(array)])
+
+
+def _spliced(array: NDArray[_Scalar], size: int, added: NDArray[_Scalar]) -> NDArray[_Scalar]:
+    """The array with `added` from place `size` on, in it or, if that is too short, in a new one."""
+    need = size + len(added)
+    if need > len(array):
+        longer = np.empty((need + need // 4, *array.shape[1:]), array.dtype)
+        longer[:size] = array[:size]
+        array = longer
+    array[size:need] = added
+    return array
+
+
+def _move(ends: Integers, old: Integers, new: Integers) -> Integers:
+    """Change, in place, those of the ends that are in `old` to what stands there in `new`."""
+    places = np.minimum(np.searchsorted(old, ends), len(old) - 1)
+    here = old[places] == ends
+    ends[here] = new[places[here]]
+    return ends

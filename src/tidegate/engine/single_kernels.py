@@ -1,0 +1,194 @@
+"""Which entries does one event meet? The compiled part of `single`.
+
+For one event a condition is a single truth value. An entry is checked by looking its conditions up,
+without a jump on each: few are decided by their first, and a mispredicted jump costs more than the
+rest. A zone whose head does not hold is passed over, so most entries are never looked at.
+"""
+
+from typing import TypeAlias
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from tidegate.engine.kernels import (
+    AND,
+    AND_ROW,
+    DEPTH,
+    NO_ROW,
+    OPERAND,
+    OR_ROW,
+    PUSH,
+    ZONE,
+    is_alive,
+)
+from tidegate.engine.vector import lowest, popcount, write_codes
+
+U64: TypeAlias = NDArray[np.uint64]
+U32: TypeAlias = NDArray[np.uint32]
+U8: TypeAlias = NDArray[np.uint8]
+I64: TypeAlias = NDArray[np.int64]
+I32: TypeAlias = NDArray[np.int32]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def hold(
+    axes: I64, ranks: I64, piece_start: I64, row: U32, low: U32, high: U32, truth: U8
+) -> None:
+    """Set the truth of all conditions that hold for an event with these ranks on these axes."""
+    for i in range(len(axes)):
+        rank = ranks[i]
+        for piece in range(piece_start[axes[i]], piece_start[axes[i] + 1]):
+            truth[row[piece]] |= np.uint8((low[piece] <= rank) & (rank < high[piece]))
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def meet(
+    zone_start: U32,
+    zone_entry: U32,
+    zone_head: U32,
+    ref_start: U32,
+    refs: U32,
+    range_start: U32,
+    range_axis: U8,
+    range_low: U32,
+    range_high: U32,
+    low_start: U32,
+    lows: I64,
+    high_start: U32,
+    highs: I64,
+    token_start: U32,
+    tokens: U32,
+    code_start: U32,
+    alive: U64,
+    group: int,
+    keys: I64,
+    present: U8,
+    truth: U8,
+    first_code: int,
+    out: I32,
+) -> int:
+    """Write the codes that an event meets in a group of a partition; how many there are.
+
+    There is room for all subscriptions of the partition, and a zone more.
+    """
+    axes = len(keys)
+    low_base, high_base = np.zeros(axes, np.int64), np.zeros(axes, np.int64)
+    groups = len(low_start) // axes - 1 if axes > 0 else 0
+    before_low, before_high = 0, 0
+    for axis in range(axes):  # where the places of an axis begin, and where its keys
+        at = axis * (groups + 1) + group
+        low_base[axis] = np.int64(low_start[at]) - before_low
+        high_base[axis] = np.int64(high_start[at]) - before_high
+        before_low += np.int64(low_start[at + 1]) - np.int64(low_start[at])
+        before_high += np.int64(high_start[at + 1]) - np.int64(high_start[at])
+    stack = np.zeros(DEPTH + 1, np.uint8)
+    written = np.uint64(0)
+    for zone in range(zone_start[group], zone_start[group + 1]):
+        head = zone_head[zone]
+        if head != np.uint32(NO_ROW) and not truth[head]:
+            continue
+        entry, upper = np.uint64(zone_entry[zone]), np.uint64(zone_entry[zone + 1])
+        held = np.uint64(0)
+        if len(ref_start) > 0:
+            at = np.uint64(ref_start[entry])
+            for i in range(entry, upper):
+                stop = np.uint64(ref_start[i + np.uint64(1)])
+                holds = np.uint8(1)
+                while at < stop:
+                    holds &= truth[refs[at]]
+                    at += np.uint64(1)
+                held |= np.uint64(holds) << (i - entry)
+        else:
+            held = np.uint64(0xFFFF_FFFF_FFFF_FFFF) >> (np.uint64(ZONE) - (upper - entry))
+        if len(range_start) > 0:
+            held = _in_ranges(
+                held, entry, range_start, range_axis, range_low, range_high, low_base, lows,
+                high_base, highs, keys, present,
+            )  # fmt: skip
+        if len(token_start) > 0:
+            held = _in_programs(held, entry, token_start, tokens, truth, stack)
+        if held == np.uint64(0):
+            continue
+        if len(code_start) == 0 and len(alive) == 0:
+            for quarter in range(4):
+                part = held >> np.uint64(16 * quarter) & np.uint64(0xFFFF)
+                first = np.int32(first_code + np.int64(entry) + 16 * quarter)
+                write_codes(out, written, first, part)
+                written += popcount(part)
+            continue
+        while held:
+            i = np.int64(entry + lowest(held))
+            held &= held - np.uint64(1)
+            start, stop_code = i, i + 1
+            if len(code_start) > 0:
+                start, stop_code = np.int64(code_start[i]), np.int64(code_start[i + 1])
+            for code in range(start, stop_code):
+                if is_alive(alive, first_code + code):
+                    out[written] = first_code + code
+                    written += np.uint64(1)
+    return np.int64(written)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _in_ranges(
+    held: np.uint64,
+    entry: int,
+    range_start: U32,
+    range_axis: U8,
+    range_low: U32,
+    range_high: U32,
+    low_base: I64,
+    lows: I64,
+    high_base: I64,
+    highs: I64,
+    keys: I64,
+    present: U8,
+) -> np.uint64:
+    found = held
+    while held:
+        bit = held & (~held + np.uint64(1))
+        i = entry + lowest(held)
+        held ^= bit
+        for j in range(range_start[i], range_start[i + np.uint64(1)]):
+            axis = range_axis[j]
+            if (
+                not present[axis]
+                or lows[low_base[axis] + range_low[j]] > keys[axis]
+                or highs[high_base[axis] + range_high[j]] < keys[axis]
+            ):
+                found ^= bit
+                break
+    return found
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _in_programs(
+    held: np.uint64, entry: int, token_start: U32, tokens: U32, truth: U8, stack: U8
+) -> np.uint64:
+    found = held
+    while held:
+        bit = held & (~held + np.uint64(1))
+        i = entry + lowest(held)
+        held ^= bit
+        first, last = token_start[i], token_start[i + np.uint64(1)]
+        top = 0
+        for j in range(first, last):
+            operation = tokens[j] & np.uint32(7 << 29)
+            row = tokens[j] & np.uint32(OPERAND)
+            if operation == np.uint32(OR_ROW):
+                stack[top] |= truth[row]
+            elif operation == np.uint32(AND_ROW):
+                stack[top] &= truth[row]
+            elif operation == np.uint32(PUSH):
+                top += 1
+                stack[top] = truth[row]
+            elif operation == np.uint32(AND):
+                top -= 1
+                stack[top] &= stack[top + 1]
+            else:
+                top -= 1
+                stack[top] |= stack[top + 1]
+        if last > first and not stack[top]:
+            found ^= bit
+    return found
