@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from tests import generate, oracle
 from tests.engine.test_index import pairs
 from tests.oracle import Leaf, Not
-from tidegate.engine import arrow, columns, conditions
+from tidegate.engine import arrow, columns, conditions, index
 from tidegate.engine.index import Index, _Live
 from tidegate.engine.kernels import NO_RANK
 from tidegate.engine.rows import _Places
@@ -29,25 +29,25 @@ from tidegate.filters.valueset import ValueSet
 
 def sizes_that_go_wrong() -> set[int]:
     """Sizes of batches of which not every event is found."""
-    index = Index()
-    index.add("all", "x >= 0 AND y = 'a'")
-    index.add("even", "parity = 0 OR x < 0")
+    tried = Index()
+    tried.add("all", "x >= 0 AND y = 'a'")
+    tried.add("even", "parity = 0 OR x < 0")
     table = pa.table({"x": range(1_100), "y": ["a"] * 1_100, "parity": [0, 1] * 550})
     wrong = set()
     for size in (1, 63, 64, 511, 512, 513, 1_023, 1_024, 1_100):
         batch = table.slice(0, size)
         expected = [(row, id) for row in range(size) for id in ("all", "even")[: 2 - row % 2]]
         counts = [2 - row % 2 for row in range(size)]
-        if pairs(index.match_batch(batch)) != expected:
+        if pairs(tried.match_batch(batch)) != expected:
             wrong.add(size)
-        if index.count_batch(batch).tolist() != counts:
+        if tried.count_batch(batch).tolist() != counts:
             wrong.add(size)
     return wrong
 
 
 def slices_that_go_wrong() -> set[tuple[str, int]]:
     """Columns and starts of slices that are not read from there."""
-    index = Index()
+    tried = Index()
     columns: dict[str, pa.Array] = {
         "integer": pa.array(range(200)),
         "double": pa.array(range(200), pa.float64()),
@@ -55,12 +55,12 @@ def slices_that_go_wrong() -> set[tuple[str, int]]:
         "holed": pa.array([None if i % 3 == 0 else i for i in range(200)]),
     }
     for name in ("integer", "double", "holed"):
-        index.add(name, f"{name} >= 100")
-    index.add("string", "string >= '100'")
+        tried.add(name, f"{name} >= 100")
+    tried.add("string", "string >= '100'")
     table = pa.table(columns)
     wrong = set()
     for start in (0, 1, 64, 150):
-        found = pairs(index.match_batch(table.slice(start, 50)))
+        found = pairs(tried.match_batch(table.slice(start, 50)))
         for name, column in columns.items():
             values = column.to_pylist()[start : start + 50]
             expected = [i for i, v in enumerate(values) if v is not None and int(v) >= 100]
@@ -75,11 +75,11 @@ def operators_that_go_wrong() -> set[str]:
     events = generate.events(rng, 60)
     wrong = set()
     leaves = list(generate.each_operator(rng, False))
-    index = Index()
+    tried = Index()
     for id, leaf in enumerate(leaves):
-        index.add(2 * id, str(leaf))
-        index.add(2 * id + 1, f"NOT ({leaf})")
-    found = set(pairs(index.match_batch(generate.arrow_table(events))))
+        tried.add(2 * id, str(leaf))
+        tried.add(2 * id + 1, f"NOT ({leaf})")
+    found = set(pairs(tried.match_batch(generate.arrow_table(events))))
     for id, leaf in enumerate(leaves):
         asked: list[Leaf | Not] = [leaf, Not(leaf)]
         for place, condition in enumerate(asked):
@@ -93,31 +93,31 @@ def changes_that_go_wrong() -> set[str]:
     """Changes after which an index does not match as it should."""
     wrong = set()
 
-    def expect(change: str, index: Index, event: dict[str, Any], ids: list[int]) -> None:
-        found = sorted(index.match(event)), [id for _, id in pairs(index.match_batch([event]))]
-        if found != (ids, ids) or index.count_batch([event]).tolist() != [len(ids)]:
+    def expect(change: str, event: dict[str, Any], ids: list[int]) -> None:
+        found = sorted(tried.match(event)), [id for _, id in pairs(tried.match_batch([event]))]
+        if found != (ids, ids) or tried.count_batch([event]).tolist() != [len(ids)]:
             wrong.add(change)
 
-    index = Index()
+    tried = Index()
     for id in range(10):
-        index.add(id, "x = :p AND y > 0", p=id)
-    index.flush()
+        tried.add(id, "x = :p AND y > 0", p=id)
+    tried.flush()
     event = {"x": 3, "y": 1}
-    expect("add", index, event, [3])
-    index.update(3, p=100)
-    expect("update", index, event, [])
-    index.update(4, p=3)
-    index.update(5, p=3)
-    expect("update", index, event, [4, 5])
-    index.update_many(pa.table({"id": [4, 6], "p": [4, 3]}))
-    expect("update many", index, event, [5, 6])
-    index.remove(5)
-    expect("remove", index, event, [6])
-    index.remove_many([6])
-    expect("remove many", index, event, [])
-    index.flush()
-    expect("flush", index, event, [])
-    expect("flush", index, {"x": 100, "y": 1}, [3])
+    expect("add", event, [3])
+    tried.update(3, p=100)
+    expect("update", event, [])
+    tried.update(4, p=3)
+    tried.update(5, p=3)
+    expect("update", event, [4, 5])
+    tried.update_many(pa.table({"id": [4, 6], "p": [4, 3]}))
+    expect("update many", event, [5, 6])
+    tried.remove(5)
+    expect("remove", event, [6])
+    tried.remove_many([6])
+    expect("remove many", event, [])
+    tried.flush()
+    expect("flush", event, [])
+    expect("flush", {"x": 100, "y": 1}, [3])
     return wrong
 
 
@@ -177,7 +177,7 @@ def test_a_stale_row_after_an_update_is_noticed(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_a_rebuild_that_brings_back_the_dead_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_Live, "codes", lambda self, alive: np.arange(len(self.segment)))
+    monkeypatch.setattr(index, "_codes", lambda segment, alive: np.arange(len(segment)))
     assert "flush" in changes_that_go_wrong()
 
 

@@ -22,18 +22,28 @@ ALWAYS: Final = -2
 """The number of a condition that every value meets, absent included."""
 
 Listed: TypeAlias = tuple[list[str], list[ValueSet], list[Node]]
+Meanings: TypeAlias = dict[tuple[Any, ...], ValueSet]
+
+_REMEMBERED: Final = 100_000  # predicates whose sets are kept from segment to segment
 
 
 class Conditions:
     """Conditions, numbered from 0 in the order they came up; equal ones have one number.
 
     `nodes` are trees that say the same as the set, for printing and for keeping in a file. Those of
-    a file are read, by `load`, when the first of them is needed.
+    a file are read, by `load`, when the first of them is needed. `meanings` remembers the sets of
+    predicates for conditions to come.
     """
 
-    def __init__(self, schema: Schema | None, load: Callable[[], Listed] | None = None) -> None:
+    def __init__(
+        self,
+        schema: Schema | None,
+        load: Callable[[], Listed] | None = None,
+        meanings: Meanings | None = None,
+    ) -> None:
         self.schema = schema
         self._load = load
+        self._meanings: Meanings = {} if meanings is None else meanings
         self._numbers: dict[tuple[str, ValueSet], int] = {}
         self._read: dict[tuple[Any, ...], int] = {}
         self._met: dict[tuple[int, int], int] = {}
@@ -72,7 +82,12 @@ class Conditions:
         )
         number = self._read.get(key)
         if number is None:
-            found = allowed(predicate, self.schema)
+            found = self._meanings.get(key)
+            if found is None:
+                found = allowed(predicate, self.schema)
+                if len(self._meanings) >= _REMEMBERED:
+                    self._meanings.clear()
+                self._meanings[key] = found
             number = self._read[key] = self.number(predicate.attribute, found, predicate)
         return number
 

@@ -21,7 +21,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tidegate.engine.conditions import ALWAYS, NEVER, Conditions
+from tidegate.engine.conditions import ALWAYS, NEVER, Conditions, Meanings
 from tidegate.engine.programs import NO_PROGRAM, Programs
 from tidegate.engine.ranges import Ranges, can_be_range, concatenate, from_columns
 from tidegate.engine.subscription import Block
@@ -82,9 +82,9 @@ class _Singles:
 class Drafter:
     """Collects subscriptions; `finish` makes the draft of them, in the order they came."""
 
-    def __init__(self, schema: Schema | None) -> None:
+    def __init__(self, schema: Schema | None, meanings: Meanings | None = None) -> None:
         self.schema = schema
-        self.conditions = Conditions(schema)
+        self.conditions = Conditions(schema, meanings=meanings)
         self.programs = Programs(self.conditions)
         self._attributes: dict[str, int] = {}
         self._parts: list[_Part] = []

@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from tidegate.engine import store
 from tidegate.engine.columns import Batch
+from tidegate.engine.conditions import Meanings
 from tidegate.engine.description import Description, Structure
 from tidegate.engine.draft import Drafter
 from tidegate.engine.encoded import EncodedBatch
@@ -51,7 +52,7 @@ from tidegate.filters.schema import Schema
 Version: TypeAlias = tuple[tuple[Segment, Alive], ...]
 
 _ALL_ALIVE: Final[Alive] = np.empty(0, np.uint64)
-_PENDING: Final = 1_024  # subscriptions that are compiled together
+_PENDING: Final = 2_048  # subscriptions that are compiled together
 _FEW: Final = 16  # pending subscriptions that a single event is compared with one by one
 _ALIKE: Final = 4  # segments of like size that are merged
 _GROWTH: Final = 2.0  # a segment is like smaller ones if it is at most so many times all of them
@@ -125,6 +126,7 @@ class Index:
         self._size = 0
         self._kind: type | None = None  # of the ids
         self._incomparable: dict[str, int] = {}
+        self._meanings: Meanings = {}
         self._merging: threading.Thread | None = None
         self._read_only = False
 
@@ -337,7 +339,7 @@ class Index:
     # -- compiling and merging
 
     def _compiled(self, blocks: list[Block], singles: list[Subscription]) -> Segment:
-        drafter = Drafter(self.schema)
+        drafter = Drafter(self.schema, self._meanings)
         for block in blocks:
             drafter.add_block(block)
         for subscription in singles:
@@ -435,7 +437,7 @@ class Index:
         self, version: Version, kept: Sequence[NDArray[np.int64]]
     ) -> tuple[Segment, NDArray[np.int64]]:
         """One segment of these codes of several, and the codes that they get in it."""
-        drafter = Drafter(self.schema)
+        drafter = Drafter(self.schema, self._meanings)
         ids, sources = [], []
         for (segment, _), codes in zip(version, kept, strict=True):
             drafter.add_draft(segment.draft(), codes)

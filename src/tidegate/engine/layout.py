@@ -22,6 +22,7 @@ from tidegate.engine.conditions import Conditions
 from tidegate.engine.draft import Draft, pick
 from tidegate.engine.keys import points
 from tidegate.engine.programs import skeleton
+from tidegate.filters.expression import Node, Operator, Predicate
 
 Integers: TypeAlias = NDArray[np.int64]
 
@@ -29,6 +30,7 @@ _ENOUGH: Final = 16_384  # entries that make sorting every batch by their key wo
 _SELECTIVE: Final = 0.5  # of its entries that an event may meet, at most, for a key to pay
 _GAIN: Final = 0.7  # of the entries met that a longer key may leave, at most
 _LONGEST: Final = 3  # attributes of a key
+_FEW: Final = 4_096  # conditions, of a segment that will be merged soon
 _SWEPT: Final = 2  # attributes whose ranges are swept
 
 
@@ -45,14 +47,14 @@ class Plan:
 
 def plan(draft: Draft, subscribers: Integers) -> list[Plan]:
     """Divide the entries; `subscribers` counts those of each."""
-    keyable = _KeyConditions(draft)
+    keyable = _KeyConditions(draft) if len(draft) >= _ENOUGH else None
     plans = []
     has_program = draft.program >= 0
     for programs in (False, True):
         for shared in (False, True):
             mine = np.flatnonzero((has_program == programs) & ((subscribers > 1) == shared))
             rest: list[Integers] = []
-            while len(mine) >= _ENOUGH:
+            while keyable is not None and len(mine) >= _ENOUGH:
                 chosen = _choose_key(keyable, mine)
                 if chosen is None:
                     break
@@ -158,8 +160,11 @@ def _choose_key(
 def selectivity(conditions: Conditions) -> NDArray[np.float64]:
     """A guess, for each condition, at how many values meet it, to try rare ones first.
 
-    The ends of all conditions on a line are taken for quantiles of its values.
+    The ends of all conditions on a line are taken for quantiles of its values; of few conditions,
+    it is only asked whether they are equalities.
     """
+    if len(conditions) < _FEW:
+        return np.array([_is_equality(node) for node in conditions.nodes], np.float64) * -1.0
     cuts: dict[tuple[str, str], set[Any]] = {}
     for attribute, held in zip(conditions.attributes, conditions.sets, strict=True):
         for name, bounds in held.spans.items():
@@ -177,6 +182,10 @@ def selectivity(conditions: Conditions) -> NDArray[np.float64]:
             guess = max(guess, width / max(len(place) - 1, 1))
         guesses[number] = guess * 0.5 if held.texts else guess
     return guesses
+
+
+def _is_equality(node: Node) -> bool:
+    return isinstance(node, Predicate) and node.operator is Operator.EQUAL
 
 
 def skeletons(draft: Draft, entries: Integers) -> Integers:

@@ -1,28 +1,29 @@
 """Where does a value, or a set of values, lie among the cuts of an attribute?
 
-A `Ruler` is an `Axis` (`algebra.axis`) for a store that is asked more often than it is told: what
-is stored gets labels of its own, and what is asked about is placed between them without leaving a
-trace. It takes in cuts in any number, and gives those up that nothing stored needs any more.
+A `Ruler` gives the cuts of one attribute integer **labels** in their order, like an
+`algebra.axis.Axis`, but for a store that is asked more often than it is told: only what is stored
+gets labels of its own, what is asked about is placed between them and leaves no trace. It takes in
+cuts in any number, and gives up those that nothing stored needs any more.
 
-Without a schema an attribute has three lines of numbers, and a comparison cuts all three of them at
-once. Here they are one line, whose keys are triples: a key of each of the three. That is an order
-as long as no two cuts cross (one lying before the other on one line, behind it on another), which
-only rounding can bring about; a set with a cut that crosses others is **loose**: it has no place on
-the ruler, and whoever asks has to look at it by itself.
+Without a schema, an attribute has three lines of numbers, and every comparison cuts all three. Here
+they are one line, whose keys are triples: a key on each of the three. Triples have an order as long
+as no two cuts cross, one lying before the other on one line and behind it on another, which only
+the rounding of constants brings about. A set with a cut that crosses others is **loose**: it has no
+place on the ruler, and whoever asks has to look at it by itself.
 
-Invariant: a cut is before another one on every line, or behind it, or both are the same.
+Invariant: of two cuts on the ruler, one is not behind the other on any line.
 """
 
 import math
 from bisect import bisect_left, bisect_right
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from fractions import Fraction
 from typing import Any, Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tidegate.algebra.axis import HIGHEST, LOWEST, Axis, Cut
+from tidegate.algebra.axis import HIGHEST, LOWEST, Cut
 from tidegate.engine.columns import Column
 from tidegate.filters import bounds as b
 from tidegate.filters.lines import (
@@ -40,15 +41,298 @@ from tidegate.filters.schema import Schema
 from tidegate.filters.values import Value
 from tidegate.filters.valueset import ValueSet, line_of
 
-Stretches: TypeAlias = list[tuple[Cut, Cut | None]]
-"""Runs of values, from a cut up to another one, or up to the end."""
+Stretch: TypeAlias = tuple[Cut, Cut | None]
+"""Values from a cut up to, but not including, another one; or up to the end."""
 
 _NUMBERS: Final = (BIGINT, DOUBLE, DECIMAL)
+_COMPONENTS: Final = {line.name: place for place, line in enumerate(_NUMBERS)}
 _NUMBER: Final = Line(
-    BIGINT.name, tuple(line.low for line in _NUMBERS), tuple(line.high for line in _NUMBERS)
+    "number", tuple(line.low for line in _NUMBERS), tuple(line.high for line in _NUMBERS)
 )
-_PLACES: Final = {line.name: place for place, line in enumerate(_NUMBERS)}
-_MERGED: Final = tuple(
+_WITHOUT_SCHEMA: Final = tuple(
     _NUMBER if line is BIGINT else line for line in ALL_LINES if line not in (DOUBLE, DECIMAL)
 )
+_ABSENT: Final = (-1, 0)
+_STEP: Final = 2**40
 _PAGE: Final = 512  # cuts
+
+
+class Ruler:
+    """The labels of one attribute's cuts.
+
+    >>> from tidegate import parse
+    >>> ruler = Ruler("x", None)
+    >>> (stretch,) = ruler.stretches(parse("x < 5").form.allowed)
+    >>> ruler.take_in([stretch])
+    >>> low, high = ruler.floor(stretch[0]), ruler.ceil(stretch[1])
+    >>> [low <= ruler.place(value) < high for value in (4, 4.5, 5, "4", None)]
+    [True, True, False, False, False]
+    """
+
+    def __init__(self, attribute: str, schema: Schema | None) -> None:
+        self._merges = schema is None
+        self._value_lines = ALL_LINES if schema is None else schema[attribute].lines
+        lines = _WITHOUT_SCHEMA if schema is None else self._value_lines
+        starts: list[Cut] = [(rank, line.low) for rank, line in enumerate(lines)]
+        self._first = starts[0]
+        self._ranks = {line.name: rank for rank, line in enumerate(lines)}
+        self._ends = {line.name: line.high for line in lines}
+        self._after: dict[str, Cut | None] = dict(zip(self._ranks, [*starts[1:], None], strict=True))
+        self._pages: list[list[Cut]] = []
+        self._heads: list[Cut] = []
+        self._known: dict[Cut, int] = {}
+        self._tables: dict[str, tuple[NDArray[np.int64], NDArray[np.int64]]] = {}
+        self.moved: tuple[list[int], list[int]] | None = None
+        found = self.stretches(universe(attribute, schema))
+        assert found is not None, "nothing is in its way"
+        self._universe = found
+        self.take_in(found)
+
+    @property
+    def low(self) -> int:
+        """The label where the values start that the attribute can have."""
+        return self.floor(self._universe[0][0])
+
+    @property
+    def high(self) -> int:
+        """The label up to which they go."""
+        return self.ceil(self._universe[-1][1])
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def stretches(self, allowed: ValueSet) -> list[Stretch] | None:
+        """A set without its conditions on text; None if it is loose."""
+        spans: Mapping[str, b.Bounds] | None = allowed.spans
+        if self._merges:
+            spans = _on_one_line(allowed.spans)
+            if spans is None:
+                return None
+        assert spans is not None
+        if len(spans) == 1 and not allowed.absent:
+            ((name, bounds),) = spans.items()
+            if len(bounds) == 2:
+                found = [self._stretch(name, bounds[0], bounds[1])]
+            else:
+                found = self._joined(spans, absent=False)
+        else:
+            found = self._joined(spans, absent=allowed.absent)
+        if self._merges and any(self._crosses(cut) for stretch in found for cut in stretch):
+            return None
+        return found
+
+    def _stretch(self, name: str, low: Any, high: Any) -> Stretch:
+        rank = self._ranks[name]
+        return (rank, low), self._after[name] if high == self._ends[name] else (rank, high)
+
+    def _joined(self, spans: Mapping[str, b.Bounds], *, absent: bool) -> list[Stretch]:
+        """All spans in order, those that touch as one stretch."""
+        found: list[Stretch] = [(_ABSENT, self._first)] if absent else []
+        for name in self._ranks:
+            bounds = spans.get(name, ())
+            for i in range(0, len(bounds), 2):
+                low, high = self._stretch(name, bounds[i], bounds[i + 1])
+                if found and found[-1][1] == low:
+                    found[-1] = (found[-1][0], high)
+                else:
+                    found.append((low, high))
+        return found
+
+    def _crosses(self, cut: Cut | None) -> bool:
+        """Whether a cut is before one of its neighbours on one line of numbers, behind on another."""
+        if cut is None or cut in self._known or not isinstance(cut[1], tuple):
+            return False
+        before, behind = self._neighbours(cut)
+        return not (_in_order(before, cut) and _in_order(cut, behind))
+
+    def take_in(self, stretches: list[Stretch]) -> None:
+        """Give the cuts labels.
+
+        `moved` is set if labels given out before have changed: (old labels, new labels).
+        """
+        for stretch in stretches:
+            for cut in stretch:
+                if cut is not None and cut not in self._known:
+                    self._insert(cut)
+
+    def forget(self, needed: Collection[int]) -> None:
+        """Give up the labels that are not among those needed."""
+        universal = {cut for stretch in self._universe for cut in stretch}
+        kept = [
+            cut
+            for page in self._pages
+            for cut in page
+            if cut in universal or self._known[cut] in needed
+        ]
+        self._known = {cut: self._known[cut] for cut in kept}
+        self._page(kept)
+
+    def floor(self, cut: Cut) -> int:
+        """The label of the last cut that is not behind this one."""
+        label = self._known.get(cut)
+        if label is None:
+            before, _ = self._neighbours(cut)
+            label = LOWEST if before is None else self._known[before]
+        return label
+
+    def ceil(self, cut: Cut | None) -> int:
+        """The label of the first cut that is not before this one."""
+        if cut is None:
+            return HIGHEST
+        label = self._known.get(cut)
+        if label is None:
+            _, behind = self._neighbours(cut)
+            label = HIGHEST if behind is None else self._known[behind]
+        return label
+
+    def place(self, value: Value) -> int:
+        """The label of the last cut that is not behind a normal value."""
+        if value is None:
+            return self.floor(_ABSENT)
+        line = line_of(value, self._value_lines)
+        key = key_of(line, value)
+        if self._merges and line.name in _COMPONENTS:
+            return self._place_number(_COMPONENTS[line.name], key)
+        return self.floor((self._ranks[line.name], key))
+
+    def _place_number(self, component: int, key: Any) -> int:
+        """The label of the last cut that is not behind a number on one of their lines."""
+        number = self._ranks[_NUMBER.name]
+
+        def on_line(cut: Cut) -> Cut:
+            return (number, cut[1][component]) if cut[0] == number else cut
+
+        page = bisect_right(self._heads, (number, key), key=on_line) - 1
+        if page < 0:
+            return LOWEST
+        at = bisect_right(self._pages[page], (number, key), key=on_line)
+        return self._known[self._pages[page][at - 1]]
+
+    def places(self, column: Column) -> NDArray[np.int64]:
+        """`place` of each value of a column."""
+        labels = np.full(column.size, self.place(None), np.int64)
+        for stretch in column.stretches:
+            if stretch.texts:
+                found = np.array([self.place(text) for text in stretch.texts], np.int64)
+                labels[stretch.rows] = found[stretch.keys]
+            elif stretch.line.name == DECIMAL.name:
+                keys, which = np.unique(stretch.keys, return_inverse=True)
+                values = [value_at(stretch.line, key) for key in keys.tolist()]
+                labels[stretch.rows] = np.array([self.place(v) for v in values], np.int64)[which]
+            else:
+                cuts, upto = self._table(stretch.line.name)
+                labels[stretch.rows] = upto[np.searchsorted(cuts, stretch.keys, side="right")]
+        return labels
+
+    def _table(self, name: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The cuts of a line of 64-bit keys, and the label of the last cut before each and behind."""
+        found = self._tables.get(name)
+        if found is None:
+            component = _COMPONENTS.get(name) if self._merges else None
+            rank = self._ranks[name if component is None else _NUMBER.name]
+            keys, labels = [], [LOWEST]
+            for page in self._pages:
+                for cut in page:
+                    if cut[0] < rank:
+                        labels = [self._known[cut]]
+                    elif cut[0] == rank:
+                        key = cut[1] if component is None else cut[1][component]
+                        if key >= 2**63:  # before no value of the line
+                            break
+                        keys.append(key)
+                        labels.append(self._known[cut])
+            found = np.array(keys, np.int64), np.array(labels, np.int64)
+            self._tables[name] = found
+        return found
+
+    def lawful(self, labels: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Of the places of values, those that the attribute can have."""
+        found = np.zeros(labels.shape, np.bool_)
+        for low, high in self._universe:
+            found |= (labels >= self.floor(low)) & (labels < self.ceil(high))
+        return found
+
+    # -- cuts in order
+
+    def _neighbours(self, cut: Cut) -> tuple[Cut | None, Cut | None]:
+        """The cuts before and behind one that is not on the ruler."""
+        page = bisect_right(self._heads, cut) - 1
+        if page < 0:
+            return None, self._heads[0] if self._heads else None
+        at = bisect_left(self._pages[page], cut)
+        before = self._pages[page][at - 1]
+        if at < len(self._pages[page]):
+            return before, self._pages[page][at]
+        return before, self._heads[page + 1] if page + 1 < len(self._heads) else None
+
+    def _insert(self, cut: Cut) -> None:
+        before, behind = self._neighbours(cut)
+        low = LOWEST if before is None else self._known[before]
+        high = HIGHEST if behind is None else self._known[behind]
+        if high - low < 2:
+            self._spread()
+            self._insert(cut)
+            return
+        label = (low + high) // 2
+        if behind is None and before is not None:
+            label = min(label, low + _STEP)
+        elif before is None and behind is not None:
+            label = max(label, high - _STEP)
+        self._known[cut] = label
+        self._put(cut)
+
+    def _put(self, cut: Cut) -> None:
+        self._tables.clear()
+        page = max(0, bisect_right(self._heads, cut) - 1)
+        if not self._pages:
+            self._page([cut])
+            return
+        cuts = self._pages[page]
+        cuts.insert(bisect_left(cuts, cut), cut)
+        self._heads[page] = cuts[0]
+        if len(cuts) > 2 * _PAGE:
+            self._pages[page : page + 1] = cuts[:_PAGE], cuts[_PAGE:]
+            self._heads.insert(page + 1, cuts[_PAGE])
+
+    def _page(self, cuts: list[Cut]) -> None:
+        """Put ordered cuts on pages."""
+        self._tables.clear()
+        self._pages = [cuts[i : i + _PAGE] for i in range(0, len(cuts), _PAGE)]
+        self._heads = [page[0] for page in self._pages]
+
+    def _spread(self) -> None:
+        """Give all cuts new labels at equal distances."""
+        cuts = [cut for page in self._pages for cut in page]
+        gap = (HIGHEST - LOWEST) // (len(cuts) + 1)
+        spread = {cut: LOWEST + gap * (i + 1) for i, cut in enumerate(cuts)}
+        if self.moved is None:
+            old = [self._known[cut] for cut in cuts]
+            self.moved = (old, list(spread.values()))
+        else:  # moved twice before anybody looked
+            step = {self._known[cut]: label for cut, label in spread.items()}
+            self.moved = (self.moved[0], [step[label] for label in self.moved[1]])
+        self._known = spread
+        self._tables.clear()
+
+
+def _in_order(one: Cut | None, other: Cut | None) -> bool:
+    """Whether one cut is nowhere behind the other, which is behind it or the same somewhere."""
+    if one is None or other is None or one[0] != other[0]:
+        return True
+    return all(low <= high for low, high in zip(one[1], other[1], strict=True))
+
+
+def _on_one_line(spans: Mapping[str, b.Bounds]) -> Mapping[str, b.Bounds] | None:
+    """The spans, those of numbers as one of triples; None where these do not go together."""
+    whole, binary, exact = (spans.get(line.name, ()) for line in _NUMBERS)
+    if not whole and not binary and not exact:
+        return spans
+    if len(exact) != len(binary):
+        exact = _followed(DECIMAL, binary, exact)
+    if len(whole) != len(binary):
+        whole = _followed(BIGINT, binary, whole)
+    if not len(whole) == len(binary) == len(exact):
+        return None
+    merged = {_NUMBER.name: tuple(zip(whole, binary, exact, strict=True))}
+    if len(spans) > 3:
+    return {**{..}}

@@ -97,7 +97,7 @@ def read_id(id: Any) -> Id:
         plain = str.__str__(id)
         if normal(plain) is not OTHER:  # half a character has no place in Arrow
             return plain
-    elif not isinstance(id, bool) and isinstance(id, Integral):
+    elif type(id) is int or (not isinstance(id, bool) and isinstance(id, Integral)):
         number = int(id)
         if BIGINT_MIN <= number <= BIGINT_MAX:
             return number
