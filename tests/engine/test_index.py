@@ -22,10 +22,10 @@ from numpy.typing import NDArray
 
 import tidegate as tg
 from tests import generate
-from tests.oracle import Leaf, Literal
+from tests.oracle import Column, Leaf, Literal
 from tidegate.engine.index import Index
 from tidegate.engine.scan import ScanIndex
-from tidegate.engine.subscription import Id, Subscription
+from tidegate.engine.subscription import Id, Subscription, subscribe
 from tidegate.errors import IndexFileError, SubscriptionError
 
 Event = dict[str, Any]
@@ -161,6 +161,89 @@ def attempt(call: Any) -> type[Exception] | None:
     except tg.TidegateError as error:
         return type(error)
     return None
+
+
+ARROW = {
+    column.type: generate.arrow_table([]).schema.field(column.path[0]).type
+    for column in generate.COLUMNS
+    if len(column.path) == 1
+}
+KINDS = list(ARROW)
+
+
+class Constants:
+    """Subscriptions of all operators, with their constants in columns, some for each type."""
+
+    FORMS = ("{0}", "{0} AND symbol = :s", "symbol = :s AND NOT ({0})", "{0} OR symbol = :s")
+
+    def __init__(self, rng: Random, schema: tg.Schema | None, rows: int) -> None:
+        self.rng, self.schema = rng, schema
+        self.rows: list[dict[str, Any]] = []
+        for column in generate.COLUMNS:
+            for operator in generate.operators(column):
+                self._add(column, operator, rows)
+
+    def _add(self, column: Column, operator: str, rows: int) -> None:
+        """Rows with one text, whose constants it admits."""
+        kinds = generate.NUMBERS if generate.family(column) == "number" else (column.type,)
+        kind = KINDS.index(self.rng.choice((column.type, column.type, *kinds)))
+        leaf = generate.leaf(self.rng, column, False, operator)
+        names = [f"k{kind}_{i}" for i in range(len(leaf.literals))]
+        literals = tuple(Literal(f":{name}", "", None) for name in names)
+        text = self.rng.choice(self.FORMS).format(replace(leaf, literals=literals))
+        for _ in range(rows):
+            row = self.values([*names, "s"] if ":s" in text else names)
+            if attempt(lambda row=row: subscribe(0, text, row, self.schema)) is None:
+                self.rows.append({"id": len(self.rows), "filter": text, **row})
+
+    def values(self, names: Iterable[str]) -> dict[str, Any]:
+        """A value for each of these parameters."""
+        pools = {name: generate.POOLS["string" if name == "s" else kind_of(name)] for name in names}
+        return {name: self.rng.choice([*pool, None]) for name, pool in pools.items()}
+
+    def moved(self) -> list[dict[str, Any]]:
+        """Some of the rows with new values for some of their parameters."""
+        found = []
+        for row in self.rng.sample(self.rows, len(self.rows) // 2):
+            names = sorted(row.keys() - {"id", "filter"})
+            new = self.values(names[: self.rng.randint(0, len(names))])
+            full = {name: row[name] for name in names} | new
+            if attempt(lambda row=row, full=full: subscribe(0, row["filter"], full, self.schema)):
+                continue
+            found.append({"id": row["id"], **full})
+        return found
+
+
+def kind_of(name: str) -> str:
+    return KINDS[int(name[1:].split("_")[0])]
+
+
+def as_table(rows: list[dict[str, Any]], *texts: str) -> pa.Table:
+    """Rows as a table: ids, texts, and all parameters that one of them has."""
+    names = sorted({name for row in rows for name in row} - {"id", *texts})
+    fields = [("id", pa.int64()), *((name, pa.string()) for name in texts)]
+    fields += [(n, pa.string() if n == "s" else ARROW[kind_of(n)]) for n in names]
+    return pa.Table.from_pylist(rows, schema=pa.schema(fields))
+
+
+@EITHER
+def test_columns_of_constants_match_as_in_a_scan(schema: tg.Schema | None, tmp_path: Path) -> None:
+    rng = Random(19)
+    events = generate.events(rng, 25)
+    index, scan = Index(schema), ScanIndex(schema)
+    constants = Constants(rng, schema, 8)
+    assert len(constants.rows) > 1_500
+    for each in (index, scan):
+        each.add_many(as_table(constants.rows, "filter"))
+    check(index, scan, events, generate.arrow_table(events))
+    moved = as_table(constants.moved())
+    for each in (index, scan):
+        each.update_many(moved)
+    check(index, scan, events, generate.arrow_table(events))
+    index.flush()
+    check(index, scan, events, generate.arrow_table(events))
+    index.save(tmp_path / "index")
+    check(Index.open(tmp_path / "index"), scan, events, generate.arrow_table(events))
 
 
 STRANGERS = [

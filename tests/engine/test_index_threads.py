@@ -14,10 +14,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from tidegate.engine.index import Index
 
 import tidegate as tg
+import tidegate.engine.index as index_module
 from tests.engine.test_index import Market, pairs
+from tidegate.engine.index import Index
 
 SECONDS = 0.4  # of each history
 READERS = 3
@@ -195,3 +196,35 @@ def test_an_error_of_the_writer_is_not_seen_by_readers() -> None:
                     index.update(900_001, **values)
             with pytest.raises(tg.TidegateError):
                 index.update_many(pa.table({"id": [900_001, 5], "p": [2, 2]}))
+
+
+@pytest.mark.parametrize("compiled", [0, 1, 2, 3])
+def test_compiling_and_merging_may_end_in_the_midst_of_a_change(
+    compiled: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the writer has found, and is about to replace, stands elsewhere then."""
+    index = Index()
+    for id in range(3):
+        index.add(id, "seat = :p", p=id)
+        if id < compiled:
+            index.match_batch([{}])  # compiles what is pending, as any reader does
+    changed = index_module._changed
+
+    def aside() -> None:
+        index.match_batch([{"seat": 1}])
+        index._merge(list(index._lives))
+
+    def interrupted(*arguments: Any) -> Any:
+        thread = threading.Thread(target=aside)
+        thread.start()
+        thread.join(timeout=5)
+        return changed(*arguments)
+
+    monkeypatch.setattr(index_module, "_changed", interrupted)
+    index.update_many(pa.table({"id": [0, 1, 2], "p": [10, 11, 12]}))
+    monkeypatch.undo()
+    seats = [{"seat": p} for p in (0, 1, 2, 10, 11, 12)]
+    assert index.count_batch(seats).tolist() == [0, 0, 0, 1, 1, 1]
+    index.update(0, p=20)
+    assert index.count_batch([{"seat": p} for p in (10, 20)]).tolist() == [0, 1]
+    assert len(index) == 3

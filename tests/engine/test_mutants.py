@@ -91,7 +91,7 @@ def operators_that_go_wrong() -> set[str]:
 
 def changes_that_go_wrong() -> set[str]:
     """Changes after which an index does not match as it should."""
-    wrong = set()
+    wrong: set[str] = set()
 
     def expect(change: str, event: dict[str, Any], ids: list[int]) -> None:
         found = sorted(tried.match(event)), [id for _, id in pairs(tried.match_batch([event]))]

@@ -181,9 +181,7 @@ def search(
                                 )
         for box in range(packed_count, count):
             if flags[box] & asked and _holds(bound, within, needed, tail, box - packed_count):
-                found, doubtful = _emit(
-                    flags[box], handles[box], sure[q], answer, found, doubtful
-                )
+                found, doubtful = _emit(flags[box], handles[box], sure[q], answer, found, doubtful)
         upto[q, 0], upto[q, 1] = found, doubtful
     return len(bounds)
 

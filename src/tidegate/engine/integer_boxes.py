@@ -234,9 +234,7 @@ class IntegerBoxes:
         segment.starts[:] += np.uint32(members)
         where = (start, stop, sides, sides + len(segment.sides), buckets, starts, rows, digests)
         self._segments = np.concatenate([self._segments, np.array([where], np.int64)])
-        self._packed = kernels.Segment(
-            *map(_spliced, self._packed, sizes, segment)
-        )
+        self._packed = kernels.Segment(*map(_spliced, self._packed, sizes, segment))
         self._sizes.append(tuple(map(int.__add__, sizes, map(len, segment))))
 
 

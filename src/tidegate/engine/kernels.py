@@ -62,9 +62,9 @@ OR: Final = 4 << 29
 OPERAND: Final = (1 << 29) - 1
 
 _FEW = 24  # events sorted by insertion
-_TILE = 8  # zones whose codes are written together, event by event
 _DENSE = 64  # events of a run from which on entries may be counted and written by the word,
 _MANY = 16  # if so many of a zone have events
+_ZONE_WORDS = ZONE * 8 + 8  # of a zone in a tile: not a power of two, which caches dislike
 _BITS = 32  # of a count
 
 
@@ -209,8 +209,9 @@ def write(
     """
     rows, ranked, upto = _row_scratch(conditions)
     spans, low_at, high_at, keys, order = _range_scratch(ends)
-    buffer = np.zeros(_TILE * ZONE * 8, np.uint64)
-    codes = np.zeros(_TILE, np.int64)
+    buffer = np.zeros(ZONE * _ZONE_WORDS, np.uint64)  # a tile: 64 zones, written event by event
+    heads = np.zeros(ZONE * 8, np.uint64)
+    codes = np.zeros(ZONE, np.int64)
     stack = np.zeros(DEPTH * 8, np.uint64)
     mask, met = np.zeros(8, np.uint64), np.zeros(8, np.uint64)
     size = len(events.row)
@@ -243,7 +244,7 @@ def write(
                     entries.zone_head, zone, mask, rows, met
                 ):
                     continue
-                base = zones * ZONE * 8
+                base = zones * _ZONE_WORDS
                 _evaluate(
                     entries, ends, entry, upper, hits, met, rows, spans, low_at, high_at, alive,
                     first_code, stack, buffer, base,
@@ -255,16 +256,18 @@ def write(
                     )  # fmt: skip
                     continue
                 transpose(buffer, np.uint64(base))
+                put(heads, np.uint64(zones * 8), met, np.uint64(0))
                 codes[zones] = first_code + entry
                 zones += 1
-                if zones == _TILE:
+                if zones == ZONE:
                     _write_tile(
-                        events.row, first, start, stop, codes, zones, buffer, cursor, end, out
+                        events.row, first, start, stop, codes, heads, buffer, cursor, end, out
                     )
                     zones = 0
             if zones > 0:
+                heads[zones * 8 :] = 0
                 _write_tile(
-                    events.row, first, start, stop, codes, zones, buffer, cursor, end, out
+                    events.row, first, start, stop, codes, heads, buffer, cursor, end, out
                 )
             if events.run_start[run + 1] > last:
                 break
@@ -789,31 +792,42 @@ def _write_tile(
     start: int,
     stop: int,
     codes: I64,
-    zones: int,
+    heads: U64,
     buffer: U64,
     cursor: I64,
     end: I64,
     out: I32,
 ) -> None:
-    """Event by event, the codes of the entries of several turned zones."""
-    for event in range(start, stop):
-        row = event_row[event]
-        at = np.uint64(cursor[row])
-        stop_at = np.uint64(end[row])
-        word_at = np.uint64(((event - first) & 63) * 8 + ((event - first) >> 6))
-        for zone in range(zones):
-            word = buffer[np.uint64(zone * ZONE * 8) + word_at]
-            if word == np.uint64(0):
+    """Event by event, the codes of the entries of 64 turned zones.
+
+    The zones' heads, turned as well, say which zones an event has to look at. Events whose words
+    stand side by side come one after the other.
+    """
+    transpose(heads, np.uint64(0))
+    low, high = start - first, stop - first
+    for place in range(64):
+        for column in range(low >> 6, ((high - 1) >> 6) + 1):
+            event = column * 64 + place
+            if event < low or event >= high:
                 continue
-            code = codes[zone]
-            if at + np.uint64(ZONE) <= stop_at:
-                for quarter in range(4):
-                    part = word >> np.uint64(16 * quarter) & np.uint64(0xFFFF)
-                    write_codes(out, at, np.int32(code + 16 * quarter), part)
-                    at += popcount(part)
-            else:
-                while word and at < stop_at:
-                    out[at] = code + lowest(word)
-                    at += np.uint64(1)
-                    word &= word - np.uint64(1)
-        cursor[row] = np.int64(at)
+            row = event_row[first + event]
+            at = np.uint64(cursor[row])
+            stop_at = np.uint64(end[row])
+            word_at = np.uint64(place * 8 + column)
+            reached = heads[word_at]
+            while reached:
+                zone = lowest(reached)
+                reached &= reached - np.uint64(1)
+                word = buffer[zone * np.uint64(_ZONE_WORDS) + word_at]
+                code = codes[zone]
+                if at + np.uint64(ZONE) <= stop_at:
+                    for quarter in range(4):
+                        part = word >> np.uint64(16 * quarter) & np.uint64(0xFFFF)
+                        write_codes(out, at, np.int32(code + 16 * quarter), part)
+                        at += popcount(part)
+                else:
+                    while word and at < stop_at:
+                        out[at] = code + lowest(word)
+                        at += np.uint64(1)
+                        word &= word - np.uint64(1)
+            cursor[row] = np.int64(at)

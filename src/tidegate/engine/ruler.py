@@ -16,9 +16,9 @@ Invariant: of two cuts on the ruler, one is not behind the other on any line.
 
 import math
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from fractions import Fraction
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,6 +44,21 @@ from tidegate.filters.valueset import ValueSet, line_of
 Stretch: TypeAlias = tuple[Cut, Cut | None]
 """Values from a cut up to, but not including, another one; or up to the end."""
 
+
+class Extent(NamedTuple):
+    """How far a set of values reaches: from a label up to, but not including, another one.
+
+    `runs` is the number of stretches it consists of, `exact` tells that it is nothing but these.
+    """
+
+    low: int
+    high: int
+    runs: int
+    exact: bool
+
+
+_LOOSE: Final = Extent(LOWEST, HIGHEST, 1, False)
+
 _NUMBERS: Final = (BIGINT, DOUBLE, DECIMAL)
 _COMPONENTS: Final = {line.name: place for place, line in enumerate(_NUMBERS)}
 _NUMBER: Final = Line(
@@ -62,9 +77,9 @@ class Ruler:
 
     >>> from tidegate import parse
     >>> ruler = Ruler("x", None)
-    >>> (stretch,) = ruler.stretches(parse("x < 5").form.allowed)
-    >>> ruler.take_in([stretch])
-    >>> low, high = ruler.floor(stretch[0]), ruler.ceil(stretch[1])
+    >>> small = parse("x < 5").form.allowed
+    >>> ruler.take_in(small)
+    >>> low, high, runs, exact = ruler.extent(small)
     >>> [low <= ruler.place(value) < high for value in (4, 4.5, 5, "4", None)]
     [True, True, False, False, False]
     """
@@ -77,31 +92,85 @@ class Ruler:
         self._first = starts[0]
         self._ranks = {line.name: rank for rank, line in enumerate(lines)}
         self._ends = {line.name: line.high for line in lines}
-        self._after: dict[str, Cut | None] = dict(zip(self._ranks, [*starts[1:], None], strict=True))
+        self._after: dict[str, Cut | None] = dict(
+            zip(self._ranks, [*starts[1:], None], strict=True)
+        )
         self._pages: list[list[Cut]] = []
         self._heads: list[Cut] = []
         self._known: dict[Cut, int] = {}
         self._tables: dict[str, tuple[NDArray[np.int64], NDArray[np.int64]]] = {}
         self.moved: tuple[list[int], list[int]] | None = None
-        found = self.stretches(universe(attribute, schema))
-        assert found is not None, "nothing is in its way"
-        self._universe = found
-        self.take_in(found)
+        everything = self._stretches(universe(attribute, schema))
+        assert everything is not None, "there is nothing to cross yet"
+        self._universe = everything
+        self._insert_all(everything)
 
     @property
     def low(self) -> int:
         """The label where the values start that the attribute can have."""
-        return self.floor(self._universe[0][0])
+        return self._floor(self._universe[0][0])
 
     @property
     def high(self) -> int:
         """The label up to which they go."""
-        return self.ceil(self._universe[-1][1])
+        return self._ceil(self._universe[-1][1])
 
-    def __len__(self) -> int:
-        return len(self._known)
+    def allows(self, label: int) -> bool:
+        """Whether a value at that place is one that the attribute can have."""
+        return any(self._floor(low) <= label < self._ceil(high) for low, high in self._universe)
 
-    def stretches(self, allowed: ValueSet) -> list[Stretch] | None:
+    def take_in(self, allowed: ValueSet) -> None:
+        """Give the cuts of a set labels.
+
+        `moved` is set if labels given out before have changed: (old labels, new labels).
+        """
+        self._insert_all(self._stretches(allowed) or ())
+
+    def forget(self, needed: Collection[int]) -> None:
+        """Give up the labels that are not among those needed."""
+        universal = {cut for stretch in self._universe for cut in stretch}
+        kept = [
+            cut
+            for page in self._pages
+            for cut in page
+            if cut in universal or self._known[cut] in needed
+        ]
+        self._known = {cut: self._known[cut] for cut in kept}
+        self._page(kept)
+
+    def extent(self, allowed: ValueSet) -> Extent:
+        """How far a set reaches, conditions on text left out; more than that if it is loose."""
+        found = self._stretches(allowed)
+        if found is None:
+            return _LOOSE
+        low, high = self._floor(found[0][0]), self._ceil(found[-1][1])
+        return Extent(low, high, len(found), not allowed.texts)
+
+    def inner_extent(self, allowed: ValueSet) -> Extent:
+        """How far a set can reach that lies within this one.
+
+        Up to `LOWEST` and `HIGHEST` where it can reach as far as values go.
+        """
+        found = self._stretches(allowed)
+        if found is None:
+            return _LOOSE
+        low, high = self._ceil(found[0][0]), self._floor(found[-1][1])
+        return Extent(
+            LOWEST if low <= self.low else low,
+            HIGHEST if high >= self.high else high,
+            len(found),
+            not allowed.texts,
+        )
+
+    def runs(self, allowed: ValueSet) -> list[Extent]:
+        """The stretches of a set, each of them by itself."""
+        found = self._stretches(allowed)
+        if found is None:
+            return [_LOOSE]
+        exact = not allowed.texts
+        return [Extent(self._floor(low), self._ceil(high), 1, exact) for low, high in found]
+
+    def _stretches(self, allowed: ValueSet) -> list[Stretch] | None:
         """A set without its conditions on text; None if it is loose."""
         spans: Mapping[str, b.Bounds] | None = allowed.spans
         if self._merges:
@@ -145,37 +214,17 @@ class Ruler:
         before, behind = self._neighbours(cut)
         return not (_in_order(before, cut) and _in_order(cut, behind))
 
-    def take_in(self, stretches: list[Stretch]) -> None:
-        """Give the cuts labels.
-
-        `moved` is set if labels given out before have changed: (old labels, new labels).
-        """
-        for stretch in stretches:
-            for cut in stretch:
-                if cut is not None and cut not in self._known:
-                    self._insert(cut)
-
-    def forget(self, needed: Collection[int]) -> None:
-        """Give up the labels that are not among those needed."""
-        universal = {cut for stretch in self._universe for cut in stretch}
-        kept = [
-            cut
-            for page in self._pages
-            for cut in page
-            if cut in universal or self._known[cut] in needed
-        ]
-        self._known = {cut: self._known[cut] for cut in kept}
-        self._page(kept)
-
-    def floor(self, cut: Cut) -> int:
+    def _floor(self, cut: Cut | None) -> int:
         """The label of the last cut that is not behind this one."""
+        if cut is None:
+            return HIGHEST
         label = self._known.get(cut)
         if label is None:
             before, _ = self._neighbours(cut)
             label = LOWEST if before is None else self._known[before]
         return label
 
-    def ceil(self, cut: Cut | None) -> int:
+    def _ceil(self, cut: Cut | None) -> int:
         """The label of the first cut that is not before this one."""
         if cut is None:
             return HIGHEST
@@ -188,12 +237,12 @@ class Ruler:
     def place(self, value: Value) -> int:
         """The label of the last cut that is not behind a normal value."""
         if value is None:
-            return self.floor(_ABSENT)
+            return self._floor(_ABSENT)
         line = line_of(value, self._value_lines)
         key = key_of(line, value)
         if self._merges and line.name in _COMPONENTS:
             return self._place_number(_COMPONENTS[line.name], key)
-        return self.floor((self._ranks[line.name], key))
+        return self._floor((self._ranks[line.name], key))
 
     def _place_number(self, component: int, key: Any) -> int:
         """The label of the last cut that is not behind a number on one of their lines."""
@@ -245,13 +294,6 @@ class Ruler:
             self._tables[name] = found
         return found
 
-    def lawful(self, labels: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Of the places of values, those that the attribute can have."""
-        found = np.zeros(labels.shape, np.bool_)
-        for low, high in self._universe:
-            found |= (labels >= self.floor(low)) & (labels < self.ceil(high))
-        return found
-
     # -- cuts in order
 
     def _neighbours(self, cut: Cut) -> tuple[Cut | None, Cut | None]:
@@ -264,6 +306,12 @@ class Ruler:
         if at < len(self._pages[page]):
             return before, self._pages[page][at]
         return before, self._heads[page + 1] if page + 1 < len(self._heads) else None
+
+    def _insert_all(self, stretches: Iterable[Stretch]) -> None:
+        for stretch in stretches:
+            for cut in stretch:
+                if cut is not None and cut not in self._known:
+                    self._insert(cut)
 
     def _insert(self, cut: Cut) -> None:
         before, behind = self._neighbours(cut)
@@ -323,16 +371,42 @@ def _in_order(one: Cut | None, other: Cut | None) -> bool:
 
 
 def _on_one_line(spans: Mapping[str, b.Bounds]) -> Mapping[str, b.Bounds] | None:
-    """The spans, those of numbers as one of triples; None where these do not go together."""
+    """The spans, those of numbers as one of triples; None if these do not go together."""
     whole, binary, exact = (spans.get(line.name, ()) for line in _NUMBERS)
-    if not whole and not binary and not exact:
+    if not (whole or binary or exact):
         return spans
-    if len(exact) != len(binary):
-        exact = _followed(DECIMAL, binary, exact)
     if len(whole) != len(binary):
         whole = _followed(BIGINT, binary, whole)
+    if len(exact) != len(binary):
+        exact = _followed(DECIMAL, binary, exact)
     if not len(whole) == len(binary) == len(exact):
         return None
-    merged = {_NUMBER.name: tuple(zip(whole, binary, exact, strict=True))}
-    if len(spans) > 3:
-    return {**{..}}
+    merged = {name: bounds for name, bounds in spans.items() if name not in _COMPONENTS}
+    merged[_NUMBER.name] = tuple(zip(whole, binary, exact, strict=True))
+    return merged
+
+
+def _followed(line: Line, doubles: b.Bounds, own: b.Bounds) -> b.Bounds:
+    """Bounds on a line where those on the line of doubles are, if that makes the same set.
+
+    Where an integer is compared with 2.5, all integers are on one side of it or the other: the set
+    of integers has fewer bounds than that of doubles.
+    """
+    keys = tuple(_first_key(line, key) for key in doubles)
+    plain: list[Any] = []
+    for low, high in zip(keys[::2], keys[1::2], strict=True):
+        if low < high and plain and plain[-1] == low:
+            plain[-1] = high
+        elif low < high:
+            plain += (low, high)
+    return keys if tuple(plain) == own else own
+
+
+def _first_key(line: Line, double: int) -> Any:
+    """The first key of a line whose number is not below that of a key of a double."""
+    number = double_at(double)
+    if math.isnan(number) or number == math.inf:
+        return line.high
+    if number == -math.inf:
+        return line.low
+    return min(max(math.ceil(Fraction(number) * 10**line.scale), line.low), line.high)

@@ -1,0 +1,466 @@
+"""Which of many filters match an event, cover a filter, are covered by it, or overlap it?
+
+The one geometric kernel: a filter is a union of boxes (`algebra.normal`), so all four questions are
+about boxes in a space with one dimension per attribute. Every attribute has a `Ruler`, which makes
+runs of integers of its value sets, and the filters become `IntegerBoxes`. With the low side of a
+dimension at the label where a run starts, and the high side at the label behind it, negated, a box
+holds a point, covers a box or meets one if none of its ends is above some bound, and lies in a box
+if none is below: these are the two questions that the kernels answer.
+
+A filter that is one box with one run on each attribute is one integer box, and what it answers is
+final. Any other has several: its **parts**, one of which has to meet an event or a filter, and its
+**hull**, in which a filter has to lie to be covered, or which has to lie in a filter that covers.
+Conditions on text have no place among integers. Where integers only do not exclude a filter, for
+its texts or because its hull is more than its boxes, the algebra is asked about it.
+
+Invariant: the answers are those of `Filter.matches`, `covers` and `overlaps`, filter by filter.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import product
+from typing import Any, Final, NamedTuple, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from tidegate.algebra.axis import HIGHEST, LOWEST
+from tidegate.algebra.normal import Box, boxes
+from tidegate.algebra.relate import covers, overlaps
+from tidegate.engine.box_kernels import SHARED, UNBOUNDED_ABOVE, UNBOUNDED_BELOW
+from tidegate.engine.columns import Batch
+from tidegate.engine.integer_boxes import IntegerBoxes
+from tidegate.engine.ruler import Extent, Ruler
+from tidegate.errors import SchemaError, TidegateError
+from tidegate.filters.evaluate import value_of
+from tidegate.filters.expression import attribute_path
+from tidegate.filters.filter import Filter
+from tidegate.filters.schema import Schema
+
+Integers: TypeAlias = NDArray[np.int64]
+Answers: TypeAlias = tuple[Integers, Integers]
+"""Where the answers to each question start, and where the last ones stop; and all the handles."""
+
+_Test: TypeAlias = Callable[[Filter], bool]
+_Ends: TypeAlias = tuple[list[int], list[int]]  # the sides an integer box has, and where they lie
+_Extents: TypeAlias = dict[str, Extent]
+
+_MAX_PARTS: Final = 64
+"""Parts that a filter may have; one that would have more has its hull for its only part."""
+_CHURN: Final = 1024
+"""Removals, beside one for each filter, after which the rulers forget what is no longer needed."""
+
+# What an integer box is there for, and the factor that says: there, its answers are final.
+_PART: Final = 1
+_HULL: Final = 2
+_INNER: Final = 4
+_SURE: Final = 8
+
+
+class BoxStore:
+    """Filters, all read under one schema, and the four questions about them.
+
+    A filter has a handle, an integer that is never given twice; answers are arrays of handles, in no
+    particular order. What cannot be decided is answered as everywhere: it does not cover, and it
+    overlaps. One thread at a time, asking included.
+
+    >>> from tidegate import parse
+    >>> store = BoxStore()
+    >>> cheap = store.add(parse("price < 10"))
+    >>> ibm = store.add(parse("symbol = 'IBM' AND price < 5"))
+    >>> store.stab({"symbol": "SAP", "price": 7.5}).tolist() == [cheap]
+    True
+    >>> store.containing(parse("price BETWEEN 1 AND 2")).tolist() == [cheap]
+    True
+    >>> sorted(store.contained(parse("price < 10"))) == [cheap, ibm]
+    True
+    >>> store.remove(cheap)
+    >>> store.overlapping(parse("price > 1")).tolist() == [ibm]
+    True
+    """
+
+    def __init__(self, schema: Schema | None = None) -> None:
+        self.schema: Final = schema
+        self._checked = schema is not None and schema.checked
+        self._filters: dict[int, Filter] = {}
+        self._slots: dict[int, list[int]] = {}
+        self._empty: set[int] = set()  # filters that have no box
+        self._beside: set[int] = set()  # filters that have no normal form
+        self._next = 0
+        self._removed = 0
+        self._rulers: dict[str, Ruler] = {}
+        self._sides: dict[str, int] = {}  # the low side of each attribute; the high one is next
+        self._integers = IntegerBoxes()
+        self._whole = np.empty(0, np.int64)  # what a box reaches that covers everything
+
+    def __len__(self) -> int:
+        return len(self._filters)
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._filters)
+
+    @property
+    def nbytes(self) -> int:
+        """The memory of the integer boxes."""
+        return self._integers.nbytes
+
+    def get(self, handle: int) -> Filter:
+        """The filter with this handle; KeyError if there is none."""
+        return self._filters[handle]
+
+    def add(self, f: Filter) -> int:
+        """Add a filter; its handle."""
+        own = self._boxes(f)
+        handle = self._next
+        if own:
+            self._take_in(f, own)
+            self._slots[handle] = [
+                self._integers.add(handle, *ends, flags) for ends, flags in self._integer_boxes(own)
+            ]
+        else:
+            (self._beside if own is None else self._empty).add(handle)
+        self._filters[handle] = f
+        self._next += 1
+        return handle
+
+    def remove(self, handle: int) -> None:
+        """Remove the filter with this handle; KeyError if there is none."""
+        del self._filters[handle]
+        for slot in self._slots.pop(handle, ()):
+            self._integers.remove(slot)
+        self._beside.discard(handle)
+        self._empty.discard(handle)
+        self._removed += 1
+        if self._removed > len(self._filters) + _CHURN:
+            self._forget()
+
+    def stab(self, event: Mapping[str, Any]) -> Integers:
+        """The filters that match an event."""
+        return self._ask(self._stabbing(event), _PART)
+
+    def containing(self, f: Filter) -> Integers:
+        """The filters that cover f."""
+        return self._ask(self._containing(f), _HULL)
+
+    def contained(self, f: Filter) -> Integers:
+        """The filters that f covers."""
+        return self._ask(self._contained(f), _INNER)
+
+    def overlapping(self, f: Filter) -> Integers:
+        """The filters that overlap f."""
+        return self._ask(self._overlapping(f), _PART)
+
+    def stab_batch(self, events: Any) -> Answers:
+        """`stab` of each event of a batch: see `columns.Batch`."""
+        return self._ask_all(self._stabbing_all(events), _PART)
+
+    def containing_batch(self, filters: Iterable[Filter]) -> Answers:
+        """`containing` of each filter."""
+        return self._ask_all([self._containing(f) for f in filters], _HULL)
+
+    def contained_batch(self, filters: Iterable[Filter]) -> Answers:
+        """`contained` of each filter."""
+        return self._ask_all([self._contained(f) for f in filters], _INNER)
+
+    def overlapping_batch(self, filters: Iterable[Filter]) -> Answers:
+        """`overlapping` of each filter."""
+        return self._ask_all([self._overlapping(f) for f in filters], _PART)
+
+    # -- filters as integer boxes
+
+    def _boxes(self, f: Filter) -> tuple[Box, ...] | None:
+        if f.schema is not self.schema and f.schema != self.schema:
+            raise SchemaError("the filter was read under another schema than the store's")
+        return boxes(f)
+
+    def _take_in(self, f: Filter, own: tuple[Box, ...]) -> None:
+        """Put the filter's cuts on the rulers; where labels moved, the integer boxes follow."""
+        attributes = f.attributes if self._checked else [a for box in own for a in box.sets]
+        new = [a for a in dict.fromkeys(attributes) if a not in self._rulers]
+        for attribute in new:
+            self._sides[attribute] = 2 * len(self._rulers)
+            self._rulers[attribute] = Ruler(attribute, self.schema)
+        for box in own:
+            for attribute, allowed in box.sets.items():
+                self._rulers[attribute].take_in(allowed)
+        moved = [a for box in own for a in box.sets if self._rulers[a].moved is not None]
+        for attribute in dict.fromkeys(moved):
+            self._follow(attribute)
+        if new or moved:
+            ends = [(ruler.low, -ruler.high) for ruler in self._rulers.values()]
+            self._whole = np.array(ends, np.int64).ravel()
+
+    def _follow(self, attribute: str) -> None:
+        ruler, side = self._rulers[attribute], self._sides[attribute]
+        assert ruler.moved is not None
+        old, new = (np.array(labels, np.int64) for labels in ruler.moved)
+        self._integers.relabel(side, old, new)
+        self._integers.relabel(side + 1, -old[::-1], -new[::-1])
+        ruler.moved = None
+
+    def _forget(self) -> None:
+        """Give up the cuts of filters that are gone."""
+        self._integers.pack()
+        for attribute, ruler in self._rulers.items():
+            side = self._sides[attribute]
+            needed = self._integers.ends(side), -self._integers.ends(side + 1)
+            ruler.forget(set(np.concatenate(needed).tolist()))
+        self._removed = 0
+
+    def _integer_boxes(self, own: tuple[Box, ...]) -> list[tuple[_Ends, int]]:
+        """The integer boxes of a filter, each with its flags."""
+        extents = [self._extents(box) for box in own]
+        exact = _exact(extents)
+        hull = _hull(extents)
+        if exact and _single(extents):
+            return [(self._ends(hull), (_PART | _HULL | _INNER) * (1 + _SURE))]
+        inner = _INNER * (1 + _SURE) if exact else 0
+        parts = self._parts(own, extents)
+        if len(parts) == 1:
+            found = [(self._ends(hull), _PART | _HULL | inner)]
+        else:
+            found = [
+                (self._ends(part), SHARED | (_PART * (1 + _SURE) if sure else _PART))
+                for part, sure in parts
+            ]
+            found.append((self._ends(hull), _HULL | inner))
+        if not exact:
+            found.append((self._ends(hull, turned=True), _INNER))
+        return found
+
+    def _extents(self, box: Box) -> _Extents:
+        """How far a box reaches on the attributes that there is a ruler for."""
+        rulers = self._rulers
+        return {
+            attribute: rulers[attribute].extent(allowed)
+            for attribute, allowed in box.sets.items()
+            if attribute in rulers
+        }
+
+    def _parts(self, own: tuple[Box, ...], extents: list[_Extents]) -> list[tuple[_Extents, bool]]:
+        """The parts of a filter, and whether they are all there is to know about them."""
+        count = sum(math.prod(e.runs for e in each.values()) for each in extents)
+        if count > _MAX_PARTS:
+            return [(_hull(extents), False)]
+        found: list[tuple[_Extents, bool]] = []
+        for box, each in zip(own, extents, strict=True):
+            exact = _exact([each])
+            if all(extent.runs == 1 for extent in each.values()):
+                found.append((each, exact))
+            else:
+                runs = [self._rulers[a].runs(box.sets[a]) for a in each]
+                found += [(dict(zip(each, part, strict=True)), exact) for part in product(*runs)]
+        return found
+
+    def _ends(self, extents: _Extents, turned: bool = False) -> _Ends:
+        """The ends of an integer box.
+
+        Turned, an extent that is not exact is only asked to touch what it has to lie in: a text
+        that takes away from it may have taken away what lies outside.
+        """
+        sides: list[int] = []
+        ends: list[int] = []
+        for attribute, (low, high, _, exact) in extents.items():
+            side = self._sides[attribute]
+            sides += (side, side + 1)
+            ends += (high, -low) if turned and not exact else (low, -high)
+        return sides, ends
+
+    # -- questions
+
+    def _stabbing(self, event: Mapping[str, Any]) -> "_Question":
+        bounds = np.empty((1, len(self._whole)), np.int64)
+        lawful = True
+        for attribute, ruler in self._rulers.items():
+            side = self._sides[attribute]
+            label = ruler.place(value_of(event, attribute, self.schema))
+            bounds[0, side], bounds[0, side + 1] = label, ~label
+            lawful = lawful and (not self._checked or ruler.allows(label))
+        return self._stabbed(bounds, lawful, lambda f: f.matches(event))
+
+    def _stabbing_all(self, events: Any) -> "list[_Question]":
+        batch = Batch(events, self.schema)
+        bounds = np.empty((len(batch), len(self._whole)), np.int64)
+        lawful = np.ones(len(batch), np.bool_)
+        for attribute, ruler in self._rulers.items():
+            side = self._sides[attribute]
+            labels = ruler.places(batch.column(attribute))
+            bounds[:, side], bounds[:, side + 1] = labels, ~labels
+            if self._checked:
+                allowed = {label: ruler.allows(label) for label in np.unique(labels).tolist()}
+                lawful &= np.array([allowed[label] for label in labels.tolist()], np.bool_)
+        matches = _matching(events)
+        return [
+            self._stabbed(bounds[row : row + 1], lawful[row], lambda f, row=row: matches(f, row))
+            for row in range(len(batch))
+        ]
+
+    def _stabbed(self, bounds: Integers, lawful: bool, matches: _Test) -> "_Question":
+        """The question about an event; of one that breaks a checked schema, boxes say nothing."""
+        asked: Iterable[int] = self._beside if lawful else self._filters
+        beside = [handle for handle in asked if matches(self._filters[handle])]
+        return _Question(bounds if lawful else bounds[:0], True, beside, matches)
+
+    def _containing(self, f: Filter) -> "_Question":
+        own = self._boxes(f)
+        if own is None:
+            return self._unsearched(self._equal(f, self._filters))
+        if not own:
+            return self._unsearched(
+                handle for handle in self._filters if handle not in self._beside
+            )
+        extents = [self._extents(box) for box in own]
+        bounds = self._whole.copy()
+        for attribute, (low, high, _, exact) in _hull(extents).items():
+            side = self._sides[attribute]
+            if exact:
+                bounds[side], bounds[side + 1] = low, -high
+            else:  # a text may leave of it what is covered: who covers it has to touch it at least
+                bounds[side], bounds[side + 1] = high - 1, ~low
+        beside = self._equal(f, self._beside)
+        return _Question(bounds[None], _exact(extents), beside, lambda g: covers(g, f))
+
+    def _contained(self, f: Filter) -> "_Question":
+        own = self._boxes(f)
+        if own is None:
+            return self._unsearched(self._equal(f, self._filters))
+        beside = [*self._empty, *self._equal(f, self._beside)]
+        if not own:
+            return self._unsearched(beside)
+        extents = [self._inner_extents(box) for box in own]
+        bounds = np.full(len(self._whole), UNBOUNDED_BELOW, np.int64)
+        for attribute, (low, high, _, _) in _hull(extents).items():
+            if attribute not in self._sides:  # no filter has a limit there
+                if low > LOWEST or high < HIGHEST:
+                    return self._unsearched(beside)
+                continue
+            side = self._sides[attribute]
+            if low > LOWEST:
+                bounds[side] = low
+            if high < HIGHEST:
+                bounds[side + 1] = -high
+        sure = _exact(extents) and _single(extents)
+        return _Question(bounds[None], sure, beside, lambda g: covers(f, g))
+
+    def _inner_extents(self, box: Box) -> _Extents:
+        """How far boxes can reach that lie in this one."""
+        return {
+            attribute: (self._rulers.get(attribute) or Ruler(attribute, self.schema)).inner_extent(
+                allowed
+            )
+            for attribute, allowed in box.sets.items()
+        }
+
+    def _overlapping(self, f: Filter) -> "_Question":
+        own = self._boxes(f)
+        if own is None:
+            return self._unsearched(handle for handle in self._filters if handle not in self._empty)
+        extents = [self._extents(box) for box in own]
+        parts = self._parts(own, extents) if own else []
+        bounds = np.full((len(parts), len(self._whole)), UNBOUNDED_ABOVE, np.int64)
+        for row, (part, _) in zip(bounds, parts, strict=True):
+            for attribute, (low, high, _, _) in part.items():
+                side = self._sides[attribute]
+                row[side], row[side + 1] = high - 1, ~low
+        sure = all(exact for _, exact in parts)
+        beside = list(self._beside) if own else []
+        return _Question(bounds, sure, beside, lambda g: overlaps(g, f))
+
+    def _equal(self, f: Filter, handles: Iterable[int]) -> list[int]:
+        return [handle for handle in handles if self._filters[handle] == f]
+
+    def _unsearched(self, handles: Iterable[int]) -> "_Question":
+        """A question whose answer is known."""
+        none = np.empty((0, len(self._whole)), np.int64)
+        return _Question(none, True, list(handles), lambda f: False)
+
+    # -- answers
+
+    def _ask(self, question: "_Question", flag: int) -> Integers:
+        sure = np.full(len(question.bounds), flag * _SURE * question.sure, np.uint8)
+        found = self._integers.search(question.bounds, sure, flag, flag == _INNER)
+        return self._settled(question, found.handles, found.doubtful)
+
+    def _ask_all(self, questions: Sequence["_Question"], flag: int) -> Answers:
+        none = np.empty((0, len(self._whole)), np.int64)
+        bounds = np.concatenate([none, *(question.bounds for question in questions)])
+        sizes = [len(question.bounds) for question in questions]
+        sure = np.repeat([flag * _SURE * question.sure for question in questions], sizes)
+        found = self._integers.search(bounds, sure.astype(np.uint8), flag, flag == _INNER)
+        upto = np.concatenate([np.zeros((1, 2), np.int64), found.upto])[np.cumsum([0, *sizes])]
+        answers = [np.empty(0, np.int64)]
+        for question, (start, doubt), (stop, no_doubt) in zip(
+            questions, upto[:-1].tolist(), upto[1:].tolist(), strict=True
+        ):
+            handles, doubtful = found.handles[start:stop], found.doubtful[doubt:no_doubt]
+            answers.append(self._settled(question, handles, doubtful))
+        return np.cumsum([len(answer) for answer in answers]), np.concatenate(answers)
+
+    def _settled(self, question: "_Question", sure: Integers, doubtful: Integers) -> Integers:
+        """The answer to a question, of which the integers have left some handles in doubt."""
+        if len(question.bounds) > 1:
+            sure = np.unique(sure)
+        if not len(doubtful) and not question.beside:
+            return sure
+        shared = np.unique(doubtful[doubtful >= 0])
+        unsure = np.setdiff1d(~doubtful[doubtful < 0], shared).tolist()
+        passed = [handle for handle in unsure if question.test(self._filters[handle])]
+        return np.concatenate([sure, shared, np.array([*passed, *question.beside], np.int64)])
+
+
+class _Question(NamedTuple):
+    """A question about the filters of a store.
+
+    Bounds for the integer boxes, one row for each part of what is asked about; whether integers say
+    everything about that; the handles of filters that belong to the answer anyway; and the question
+    itself, to be put to a filter that is left in doubt.
+    """
+
+    bounds: Integers
+    sure: bool
+    beside: list[int]
+    test: _Test
+
+
+def _exact(extents: list[_Extents]) -> bool:
+    """Whether integers say everything about these boxes."""
+    return all(extent.exact for each in extents for extent in each.values())
+
+
+def _single(extents: list[_Extents]) -> bool:
+    """Whether there is one box, with one run on each attribute."""
+    return len(extents) == 1 and all(extent.runs == 1 for extent in extents[0].values())
+
+
+def _hull(extents: list[_Extents]) -> _Extents:
+    """How far all boxes together reach; where one of them has no limit, they have none."""
+    first, *others = extents
+    if not others:
+        return first
+    found = {}
+    for attribute in first:
+        if all(attribute in each for each in others):
+            lows, highs, runs, exact = zip(*(each[attribute] for each in extents), strict=True)
+            found[attribute] = Extent(min(lows), max(highs), max(runs), all(exact))
+    return found
+
+
+def _matching(events: Any) -> Callable[[Filter, int], bool]:
+    """Whether a filter matches one event of a batch, by the number of its row."""
+    if isinstance(events, Sequence):
+        return lambda f, row: f.matches(events[row])
+    if isinstance(events, pa.RecordBatch):
+        events = pa.Table.from_batches([events])
+    table = events if isinstance(events, pa.Table) else pa.Table.from_pandas(events)
+    columns = set(table.column_names)
+
+    def matches(f: Filter, row: int) -> bool:
+        names = {attribute_path(attribute)[0] for attribute in f.attributes} & columns
+        try:
+            found = table.select(sorted(names)).slice(row, 1).to_pylist()
+        except (ValueError, OverflowError) as error:
+            raise TidegateError(f"a value of event {row} has no place in Python: {error}") from None
+        return f.matches(found[0] if found else {})
+
+    return matches
