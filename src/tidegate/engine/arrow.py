@@ -15,8 +15,10 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from tidegate.errors import TidegateError
 from tidegate.filters.lines import (
     BIGINT,
     BOOLEAN,
@@ -66,10 +68,18 @@ class Raw:
 
 def read(array: pa.Array) -> Raw | None:
     """The array's values, or None if it has to be looked at value by value."""
+    is_ = pa.types
+    if is_.is_run_end_encoded(array.type):
+        array = pc.run_end_decode(array)
+    if is_.is_decimal32(array.type) or is_.is_decimal64(array.type):
+        array = array.cast(pa.decimal128(array.type.precision, array.type.scale))
     kind = array.type
     rows = np.flatnonzero(array.is_valid().to_numpy(zero_copy_only=False)).astype(np.int32)
-    is_ = pa.types
     if is_.is_dictionary(kind):
+        if is_.is_string_view(kind.value_type):
+            plain = array.dictionary.cast(pa.large_string())
+            array = pa.DictionaryArray.from_arrays(array.indices, plain)
+            kind = array.type
         if is_.is_string(kind.value_type) or is_.is_large_string(kind.value_type):
             return _strings(array, rows)
         return read(array.dictionary_decode())
@@ -85,7 +95,8 @@ def read(array: pa.Array) -> Raw | None:
     if is_.is_integer(kind):
         return Raw(BIGINT, rows, _numpy(present.cast(pa.int64())))
     if is_.is_floating(kind):
-        return Raw(DOUBLE, rows, _numpy(present).astype(np.float64))
+        with np.errstate(invalid="ignore"):  # a signalling NaN
+            return Raw(DOUBLE, rows, _numpy(present).astype(np.float64))
     if is_.is_decimal128(kind):
         return _decimals(present, rows)
     if is_.is_date(kind):
@@ -127,7 +138,7 @@ def double_keys(values: NDArray[np.float64]) -> NDArray[np.int64]:
 
 def _float_keys(values: NDArray[np.float64]) -> NDArray[np.int64]:
     """`filters.lines.float_key` of each, rounded to single precision."""
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):  # too large; a signalling NaN
         singles = values.astype(np.float32)
     bits = singles.view(np.int32).astype(np.int64)
     keys = np.where(bits >= 0, bits, -(bits & 0x7FFF_FFFF))
@@ -144,7 +155,10 @@ def _strings(array: pa.DictionaryArray, rows: Rows) -> Raw | None:
     if array.dictionary.null_count:  # a NULL hidden in the dictionary
         return read(array.dictionary_decode())
     codes = array.indices.drop_null() if array.indices.null_count else array.indices
-    texts = tuple(array.dictionary.to_pylist())
+    try:
+        texts = tuple(array.dictionary.to_pylist())
+    except UnicodeDecodeError as error:
+        raise TidegateError(f"a column of strings holds bytes that are no UTF-8: {error}") from None
     if len(set(texts)) < len(texts):  # Arrow does not forbid it
         return _strings(array.dictionary_decode().dictionary_encode(), rows)
     return Raw(STRING, rows, _numpy(codes.cast(pa.int64())), texts)

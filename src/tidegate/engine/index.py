@@ -178,12 +178,13 @@ class Index:
         A filter is a text, or what `parse` made of one under the index's schema.
         """
         new = subscribe(id, filter, parameters, self.schema)
-        with self._lock:
-            self._require_writable()
-            self._require_new(new.id)
-            self._pending[new.id] = new
-            self._size += 1
-        self._compile_if_many()
+        with self._writing:
+            with self._lock:
+                self._require_writable()
+                self._require_new(new.id)
+                self._pending[new.id] = new
+                self._size += 1
+            self._compile_if_many()
 
     def add_many(
         self, table: pa.Table | pa.RecordBatch, /, filter: str | Filter | None = None
@@ -211,14 +212,13 @@ class Index:
 
     def update(self, id: Id, /, **parameters: Any) -> None:
         """Change parameters of a subscription, all of them at once; the others stay."""
-        with self._lock:
-            self._require_writable()
-            old = self._found(read_id(id))
-            changed = _changed(self._subscription(old), parameters, self.schema)
-            if not isinstance(old, Subscription):
-                old[0].kill(np.array([old[1]]))
-            self._pending[changed.id] = changed
-        self._compile_if_many()
+        with self._writing:
+            changed = _changed(self.get(id), parameters, self.schema)
+            with self._lock:
+                self._require_writable()
+                self._drop([changed.id])
+                self._pending[changed.id] = changed
+            self._compile_if_many()
 
     def update_many(self, table: pa.Table | pa.RecordBatch, /) -> None:
         """Change the parameters a table has columns for, of the ids in it: all of them, or none.
@@ -231,13 +231,14 @@ class Index:
                 self._require_writable()
                 found = [self._found(id) for id in ids.to_pylist()]
             blocks, singles = self._changes(ids, columns, found)
-            self._change(blocks, singles, found)
+            self._change(blocks, singles, ids.to_pylist())
 
     def remove(self, id: Id, /) -> None:
         """Remove a subscription."""
-        with self._lock:
+        plain = read_id(id)
+        with self._writing, self._lock:
             self._require_writable()
-            self._drop([self._found(read_id(id))])
+            self._drop([plain])
             self._size -= 1
 
     def remove_many(self, ids: Iterable[Id] | pa.Array, /) -> None:
@@ -245,9 +246,9 @@ class Index:
         leaving = read_ids(ids).to_pylist()
         with self._writing, self._lock:
             self._require_writable()
-            self._drop([self._found(id) for id in leaving])
+            self._drop(leaving)
             self._size -= len(leaving)
-        self._merge_if_due()
+            self._merge_if_due()
 
     def _require_writable(self) -> None:
         if self._read_only:
@@ -261,8 +262,10 @@ class Index:
         elif type(id) is not self._kind:
             raise SubscriptionError("the ids of an index are all strings or all integers")
 
-    def _drop(self, found: "list[Subscription | tuple[_Live, int]]") -> None:
+    def _drop(self, ids: list[Id]) -> None:
+        """Take subscriptions out; nothing is done if one of them is unknown."""
         dying: dict[int, tuple[_Live, list[int]]] = {}
+        found = [self._found(id) for id in ids]
         for each in found:
             if isinstance(each, Subscription):
                 del self._pending[each.id]
@@ -316,7 +319,7 @@ class Index:
                 cells[name] = own
         return read_table(pa.table(cells), block.filter, self.schema)
 
-    def _change(self, blocks: list[Block], singles: list[Subscription], old: list[Any]) -> None:
+    def _change(self, blocks: list[Block], singles: list[Subscription], old: list[Id]) -> None:
         """Add many subscriptions in the place of old ones, if any, in one step."""
         count = sum(len(block) for block in blocks) + len(singles)
         if count < _PENDING:

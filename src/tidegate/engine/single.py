@@ -41,6 +41,7 @@ Codes: TypeAlias = NDArray[np.int32]
 Alive: TypeAlias = NDArray[np.uint64]
 
 _ROOM: Final = threading.local()
+_OWN_LINE: Final = {int: BIGINT, float: DOUBLE, str: STRING}
 _ANY_LINE: Final = frozenset(line.name for line in ALL_LINES)
 
 
@@ -224,14 +225,15 @@ def place_of(event: Mapping[str, Any], attribute: str, schema: Schema | None) ->
     """Where the event's value of an attribute lies; None if it is absent."""
     if "." not in attribute and "`" not in attribute:
         value = event.get(attribute)
-        line = None if schema is None else schema[attribute].type.line
         kind = type(value)
-        if kind is str and (line is None or line is STRING) and value.isascii():
-            return STRING, value
-        if kind is int and (line is None or line is BIGINT) and BIGINT_MIN <= value <= BIGINT_MAX:
-            return BIGINT, value
-        if kind is float and (line is None or line is DOUBLE):
-            return DOUBLE, double_key(value)
+        own = _OWN_LINE.get(kind)  # where plain values of these types lie, unless a schema objects
+        if own is not None and (schema is None or schema[attribute].type.line is own):
+            if own is BIGINT and BIGINT_MIN <= value <= BIGINT_MAX:
+                return BIGINT, value
+            if own is DOUBLE:
+                return DOUBLE, double_key(value)
+            if own is STRING and value.isascii():
+                return STRING, value
     value = value_of(event, attribute, schema)
     if value is None:
         return None
