@@ -738,6 +738,51 @@ def test_a_duplicated_filter_is_matched_for_each_of_its_subscribers() -> None:
     check(index, scan, events)
 
 
+def test_a_description_accounts_for_every_subscription() -> None:
+    index = Index()
+    rng = Random(24)
+    for id, condition in enumerate(generate.filters(rng, 200, False)):
+        index.add(id, str(condition))
+    for id in range(200, 300):
+        index.add(id, "symbol = 'IBM' AND price < 10")
+        index.add(id + 1_000, "price < 10 AND 'IBM' = symbol")
+    market = Market(3, 4_000, 300)
+    market.ids += 10_000
+    index.add_many(market.table(np.arange(4_000)))
+    index.add(9_999, "price = NULL")  # which nothing meets
+    index.remove_many(range(50))
+    before = index.describe()
+    assert before.subscriptions == len(index) == 4_351
+    inside = sum(structure.subscriptions for structure in before.structures)
+    assert inside + before.pending - before.removed == len(index)
+    index.flush()
+    after = index.describe()
+    assert (after.subscriptions, after.pending, after.removed, after.segments) == (4_351, 0, 0, 1)
+    assert sum(structure.subscriptions for structure in after.structures) == 4_351
+    assert sum(structure.entries for structure in after.structures) <= 4_351 - 199
+    assert after.bytes == sum(structure.bytes for structure in after.structures) > 0
+    for structure in after.structures:
+        assert structure.name in str(after)
+
+
+def test_a_filter_is_kept_once_whatever_the_number_of_its_subscribers() -> None:
+    index = Index()
+    index.add_many(pa.table({"id": range(3_000)}), filter="symbol = 'IBM' AND price < 10")
+    for id in range(3_000, 3_100):
+        index.add(id, "price < 10 AND symbol IN ('IBM')")
+    index.add_many(
+        pa.table({"id": range(4_000, 6_000), "p": [10] * 2_000}),
+        filter=("price < :p AND symbol = 'IBM'"),
+    )
+    index.flush()
+    assert sum(structure.entries for structure in index.describe().structures) == 1
+    assert len(index.match({"symbol": "IBM", "price": 9})) == 5_100
+    assert index.count_batch([{"symbol": "IBM", "price": 9}, {"symbol": "HP"}]).tolist() == [
+        5_100,
+        0,
+    ]
+
+
 KEYS: list[Any] = [
     *(0, -0.0, 0.0, 1, 1.0, Decimal("1.00"), 5, Decimal("0.1"), 0.1, math.nan, math.inf),
     *(2**53, 2**53 + 1, 2.0**53, 2**63 - 1, 2**63, Decimal(2**63), -(2**63), "a", "", "😀", None),

@@ -15,11 +15,11 @@ import pyarrow as pa
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
-from tidegate.engine.index import Index
 
 import tidegate as tg
 from tests import generate
 from tests.engine.test_index import AnyIndex, attempt, check, describe, pairs
+from tidegate.engine.index import Index
 from tidegate.engine.scan import ScanIndex
 from tidegate.engine.subscription import Id
 

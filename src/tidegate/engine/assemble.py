@@ -95,9 +95,7 @@ def assemble_sweep(
     key = KeyTable(conditions, columns)
     entries = plan.entries[order]
     codes = starts(subscribers[entries]).astype(_U32) if plan.shared else np.empty(0, _U32)
-    sweep = Sweep(
-        key, group_start, codes, attributes, owned, table, conditions.schema, first_code
-    )
+    sweep = Sweep(key, group_start, codes, attributes, owned, table, conditions.schema, first_code)
     return sweep, entries
 
 

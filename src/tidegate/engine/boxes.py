@@ -56,6 +56,8 @@ _PART: Final = 1
 _HULL: Final = 2
 _INNER: Final = 4
 _SURE: Final = 8
+_SURELY: Final = {flag: np.array([flag * _SURE], np.uint8) for flag in (_PART, _HULL, _INNER)}
+_UNSURELY: Final = np.zeros(1, np.uint8)
 
 
 class BoxStore:
@@ -245,12 +247,11 @@ class BoxStore:
             return [(_hull(extents), False)]
         found: list[tuple[_Extents, bool]] = []
         for box, each in zip(own, extents, strict=True):
-            exact = _exact([each])
-            if all(extent.runs == 1 for extent in each.values()):
-                found.append((each, exact))
-            else:
-                runs = [self._rulers[a].runs(box.sets[a]) for a in each]
-                found += [(dict(zip(each, part, strict=True)), exact) for part in product(*runs)]
+            parts = [each]
+            if any(extent.runs > 1 for extent in each.values()):
+                runs = [self._rulers[attribute].runs(box.sets[attribute]) for attribute in each]
+                parts = [dict(zip(each, part, strict=True)) for part in product(*runs)]
+            found += [(part, _exact([part])) for part in parts]
         return found
 
     def _ends(self, extents: _Extents, turned: bool = False) -> _Ends:
@@ -378,7 +379,9 @@ class BoxStore:
     # -- answers
 
     def _ask(self, question: "_Question", flag: int) -> Integers:
-        sure = np.full(len(question.bounds), flag * _SURE * question.sure, np.uint8)
+        sure = _SURELY[flag] if question.sure else _UNSURELY
+        if len(question.bounds) != 1:
+            sure = sure.repeat(len(question.bounds))
         found = self._integers.search(question.bounds, sure, flag, flag == _INNER)
         return self._settled(question, found.handles, found.doubtful)
 

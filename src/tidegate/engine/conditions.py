@@ -11,6 +11,7 @@ from decimal import Decimal
 from functools import cached_property
 from typing import Any, Final, TypeAlias
 
+from tidegate.engine.points import PointTable
 from tidegate.filters.expression import And, Node, Predicate
 from tidegate.filters.meaning import allowed, universe
 from tidegate.filters.schema import Schema
@@ -44,6 +45,7 @@ class Conditions:
         self.schema = schema
         self._load = load
         self._meanings: Meanings = {} if meanings is None else meanings
+        self.points = PointTable(self)
         self._numbers: dict[tuple[str, ValueSet], int] = {}
         self._read: dict[tuple[Any, ...], int] = {}
         self._met: dict[tuple[int, int], int] = {}

@@ -157,9 +157,7 @@ class Drafter:
     def _number(self, draft: Draft, old: int) -> int:
         """The number here of a condition of another draft."""
         theirs = draft.conditions
-        return self.conditions.number(
-            theirs.attributes[old], theirs.sets[old], theirs.nodes[old]
-        )
+        return self.conditions.number(theirs.attributes[old], theirs.sets[old], theirs.nodes[old])
 
     def _adopt(self, draft: Draft, program: int) -> int:
         return self.programs.adopt(
@@ -336,12 +334,8 @@ class _BlockReader:
 
     def _constants(self, predicates: list[Predicate], rows: Integers) -> list[dict[str, Any]]:
         names = _names(predicates)
-        taken = {
-            name: self._block.columns[name].take(pa.array(rows)).to_pylist() for name in names
-        }
-        return [
-            {name: constant(name, taken[name][i]) for name in names} for i in range(len(rows))
-        ]
+        taken = {name: self._block.columns[name].take(pa.array(rows)).to_pylist() for name in names}
+        return [{name: constant(name, taken[name][i]) for name in names} for i in range(len(rows))]
 
 
 def _names(predicates: list[Predicate]) -> list[str]:

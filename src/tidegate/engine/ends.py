@@ -166,9 +166,7 @@ def complete(
     )
 
 
-def _places(
-    ends: Integers, group: Integers, groups: int
-) -> tuple[Integers, Integers, Integers]:
+def _places(ends: Integers, group: Integers, groups: int) -> tuple[Integers, Integers, Integers]:
     """The distinct ends of each group, ascending; where each group's begin; the place of each."""
     order = np.lexsort((ends, group))
     sorted_ends, sorted_group = ends[order], group[order]

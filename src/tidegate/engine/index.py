@@ -273,6 +273,8 @@ class Index:
                 dying.setdefault(id(each[0]), (each[0], []))[1].append(each[1])
         for live, codes in dying.values():
             live.kill(np.array(codes))
+        if any(not live.size for live, _ in dying.values()):
+            self._lives = [live for live in self._lives if live.size]
 
     def _changes(
         self, ids: pa.Array, columns: dict[str, pa.Array], found: list[Any]
@@ -431,10 +433,8 @@ class Index:
                 if len(died):
                     new.kill(place[before + died])
                 before += len(codes)
-            where = self._lives.index(lives[0])
-            self._lives = [live for live in self._lives if live not in lives]
-            if new.size:
-                self._lives.insert(min(where, len(self._lives)), new)
+            rest = [live for live in self._lives if live not in lives]
+            self._lives = [new, *rest] if new.size else rest
 
     def _merged(
         self, version: Version, kept: Sequence[NDArray[np.int64]]
@@ -620,7 +620,9 @@ class Index:
         return Description(self._size, tuple(structures), len(lives), pending, removed)
 
 
-def _changed(old: Subscription, parameters: Mapping[str, Any], schema: Schema | None) -> Subscription:
+def _changed(
+    old: Subscription, parameters: Mapping[str, Any], schema: Schema | None
+) -> Subscription:
     unknown = sorted(parameters.keys() - old.parameters.keys())
     if unknown:
         known = ", ".join(f":{name}" for name in old.parameters) or "none"

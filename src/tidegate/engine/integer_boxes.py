@@ -22,6 +22,7 @@ _Scalar = TypeVar("_Scalar", bound=np.generic)
 _TAIL: Final = 256  # boxes
 _TIMES: Final = 4  # as large as what is to be packed, a segment is left as it is
 _ROOM: Final = 65_536  # handles of the answers to several questions
+_NO: Final = np.empty(0, np.int64)
 
 
 class Found(NamedTuple):
@@ -152,14 +153,15 @@ class IntegerBoxes:
                 upto,
             )
             found, doubtful = upto[done - 1].tolist()
-            back = len(self._answer) - doubtful
-            pieces.append((self._answer[:found].copy(), self._answer[back:][::-1].copy()))
+            in_doubt = (
+                self._answer[len(self._answer) - doubtful :][::-1].copy() if doubtful else _NO
+            )
+            pieces.append((self._answer[:found].copy(), in_doubt))
             if begin > 0:
                 upto[begin:done] += upto[begin - 1]
         if len(pieces) == 1:
             return Found(*pieces[0], upto)
-        nothing = np.empty(0, np.int64)
-        handles, doubts = zip((nothing, nothing), *pieces, strict=True)
+        handles, doubts = zip((_NO, _NO), *pieces, strict=True)
         return Found(np.concatenate(handles), np.concatenate(doubts), upto)
 
     def relabel(self, side: int, old: Integers, new: Integers) -> None:

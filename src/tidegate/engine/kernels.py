@@ -168,9 +168,7 @@ def count(
                     ends.zone_high, ends.range_low, ends.range_high, zone, entry, upper, low_at,
                     high_at,
                 )  # fmt: skip
-                if hits == np.uint64(0) or not _meet_head(
-                    entries.zone_head, zone, mask, rows, met
-                ):
+                if hits == np.uint64(0) or not _meet_head(entries.zone_head, zone, mask, rows, met):
                     continue
                 _evaluate(
                     entries, ends, entry, upper, hits, met, rows, spans, low_at, high_at, alive,
@@ -240,9 +238,7 @@ def write(
                     ends.zone_high, ends.range_low, ends.range_high, zone, entry, upper, low_at,
                     high_at,
                 )  # fmt: skip
-                if hits == np.uint64(0) or not _meet_head(
-                    entries.zone_head, zone, mask, rows, met
-                ):
+                if hits == np.uint64(0) or not _meet_head(entries.zone_head, zone, mask, rows, met):
                     continue
                 base = zones * _ZONE_WORDS
                 _evaluate(
@@ -266,9 +262,7 @@ def write(
                     zones = 0
             if zones > 0:
                 heads[zones * 8 :] = 0
-                _write_tile(
-                    events.row, first, start, stop, codes, heads, buffer, cursor, end, out
-                )
+                _write_tile(events.row, first, start, stop, codes, heads, buffer, cursor, end, out)
             if events.run_start[run + 1] > last:
                 break
             run += 1
@@ -342,7 +336,9 @@ def _make_rows(
             high = below[conditions.piece_high[piece]]
             if low < high:
                 at = np.uint64(conditions.piece_row[piece]) * np.uint64(8)
-                join_span(rows, at, upto, np.uint64(low) * np.uint64(8), np.uint64(high) * np.uint64(8))
+                join_span(
+                    rows, at, upto, np.uint64(low) * np.uint64(8), np.uint64(high) * np.uint64(8)
+                )
     words = (size + 63) // 64
     word = first // 64
     for i in range(len(conditions.given_row)):
@@ -360,9 +356,7 @@ def _accumulate(order: U32, length: int, upto: U64) -> None:
         at = np.uint64(8 * i)
         put(upto, at + np.uint64(8), upto, at)
         event = np.uint64(order[i])
-        upto[at + np.uint64(8) + (event >> np.uint64(6))] |= np.uint64(1) << (
-            event & np.uint64(63)
-        )
+        upto[at + np.uint64(8) + (event >> np.uint64(6))] |= np.uint64(1) << (event & np.uint64(63))
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -540,6 +534,7 @@ def _meet_head(zone_head: U32, zone: int, mask: U64, rows: U64, met: U64) -> boo
     meet(met, np.uint64(0), rows, np.uint64(head) * np.uint64(8))
     return not is_empty(met, np.uint64(0))
 
+
 @njit(cache=True, nogil=True, error_model="numpy", inline="always")
 def _evaluate(
     entries: Entries,
@@ -631,9 +626,7 @@ def _meet_ranges(
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _drop_dead(
-    alive: U64, first_code: int, entry: int, upper: int, out: U64, base: int
-) -> None:
+def _drop_dead(alive: U64, first_code: int, entry: int, upper: int, out: U64, base: int) -> None:
     for i in range(entry, upper):
         if not is_alive(alive, first_code + i):
             for w in range(8):

@@ -14,11 +14,9 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from tidegate.engine.arrow import Stretch
 from tidegate.engine.conditions import Conditions
 from tidegate.engine.encoded import EncodedBatch
-from tidegate.engine.rows import line_named
-from tidegate.filters.lines import STRING, Line
+from tidegate.filters.lines import Line
 from tidegate.filters.valueset import ValueSet
 
 Integers: TypeAlias = NDArray[np.int64]
@@ -69,7 +67,8 @@ class KeyTable:
         if attributes is None:
             attributes = tuple(conditions.attributes[int(column[0])] for column in columns)
         self.attributes = attributes
-        self._tables: dict[tuple[int, str, int], Any] = {}
+        for attribute, column in zip(attributes, columns, strict=True):
+            conditions.points.register(attribute, column)
 
     @cached_property
     def _distinct(self) -> list[NDArray[np.int32]]:
@@ -109,13 +108,22 @@ class KeyTable:
         """The group of each event, or `NO_GROUP`."""
         codes = np.zeros(batch.size, np.int64)
         known = np.ones(batch.size, np.bool_)
-        for place, attribute in enumerate(self.attributes):
-            own = np.full(batch.size, -1, np.int64)
-            for stretch in batch.column(attribute).stretches:
-                own[stretch.rows] = self._places(place, stretch)
+        for column, attribute in enumerate(self.attributes):
+            numbers = self._conditions.points.of_batch(batch, attribute)
+            own = self._places[column][numbers]  # that of NO_CONDITION, the last, is -1
             known &= own >= 0
-            codes = codes * len(self._distinct[place]) + own
+            codes = codes * len(self._distinct[column]) + own
         return self._groups(codes, known)
+
+    @cached_property
+    def _places(self) -> list[NDArray[np.int32]]:
+        """For each attribute, the place of a condition among those of its column, or -1."""
+        found = []
+        for distinct in self._distinct:
+            places = np.full(len(self._conditions) + 1, -1, np.int32)
+            places[distinct] = np.arange(len(distinct))
+            found.append(places)
+        return found
 
     def group(self, places: Sequence[tuple[Line, Any] | None]) -> int:
         """The group of one event, whose values of the attributes lie at these places."""
@@ -123,19 +131,14 @@ class KeyTable:
         for column, place in enumerate(places):
             if place is None:
                 return NO_GROUP
-            line, key = place
-            table = self._table(column, line.name, line.scale)
-            if isinstance(table, dict):
-                own = table.get(key, -1)
-            else:
-                at = bisect_left(table[0], key)
-                own = int(table[1][at]) if at < len(table[0]) and table[0][at] == key else -1
+            number = self._conditions.points.of_value(self.attributes[column], *place)
+            own = int(self._places[column][number])
             if own < 0:
                 return NO_GROUP
             code = code * len(self._distinct[column]) + own
         if len(places) == 1:  # every place has its group
             return int(self._order[code])
-        at = int(np.searchsorted(self._codes, code))
+        at = bisect_left(self._codes, code)
         return int(self._order[at]) if at < len(self) and self._codes[at] == code else NO_GROUP
 
     def _groups(self, codes: Integers, known: NDArray[np.bool_]) -> Integers:
@@ -145,46 +148,9 @@ class KeyTable:
         known &= self._codes[at] == codes
         return np.where(known, self._order[at], NO_GROUP)
 
-    def _places(self, place: int, stretch: Stretch) -> Integers:
-        """For each value, the place of its condition among those of the attribute, or -1."""
-        table = self._table(place, stretch.line.name, stretch.line.scale)
-        if isinstance(table, dict):
-            by_text = np.array([table.get(text, -1) for text in stretch.texts], np.int64)
-            found: Integers = by_text[stretch.keys]
-            return found
-        keys, places = table
-        if not len(keys):
-            return np.full(len(stretch.keys), -1, np.int64)
-        at = np.minimum(np.searchsorted(keys, stretch.keys), len(keys) - 1)
-        return np.where(keys[at] == stretch.keys, places[at], -1).astype(np.int64)
-
-    def _table(self, place: int, name: str, scale: int) -> Any:
-        """The keys on one line and the places of their conditions; a dict for strings."""
-        table = self._tables.get((place, name, scale))
-        if table is None:
-            sets = [self._conditions.sets[number] for number in self._distinct[place].tolist()]
-            found = {
-                held.spans[name][0]: at for at, held in enumerate(sets) if name in held.spans
-            }
-            table = found if name == STRING.name else self._sorted(place, name, scale, found)
-            self._tables[place, name, scale] = table
-        return table
-
-    def _sorted(self, place: int, name: str, scale: int, found: dict[int, int]) -> Any:
-        line = line_named(name, self.attributes[place], self._conditions.schema)
-        step = 10 ** (line.scale - scale) if line.scale > scale else 1
-        scaled = sorted((key // step, at) for key, at in found.items() if key % step == 0)
-        small = all(-(2**63) <= key < 2**63 for key, _ in scaled)
-        keys = np.array([key for key, _ in scaled], np.int64 if small else object)
-        return keys, np.array([at for _, at in scaled], np.int64)
-
     @property
     def nbytes(self) -> int:
         """The memory of the keys."""
-        return (
-            sum(column.nbytes for column in self.columns)
-            + self._codes.nbytes
-            + self._order.nbytes
-            + sum(100 * len(t) if isinstance(t, dict) else t[0].nbytes + t[1].nbytes
-                  for t in self._tables.values())
-        )  # fmt: skip
+        places = self._places if "_places" in self.__dict__ else []
+        arrays = (*self.columns, *places, self._codes, self._order)
+        return sum(array.nbytes for array in arrays)

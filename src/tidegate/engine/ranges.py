@@ -169,9 +169,7 @@ def column_type(column: pa.Array) -> int | None:
     return None
 
 
-def from_columns(
-    ends: Sequence[tuple[Operator, pa.Array]], own: Attribute | None
-) -> Ranges | None:
+def from_columns(ends: Sequence[tuple[Operator, pa.Array]], own: Attribute | None) -> Ranges | None:
     """A range for each row of one or two columns of constants, or None if they cannot be such."""
     size = len(ends[0][1])
     if own is not None:

@@ -18,23 +18,11 @@ from tidegate.engine.conditions import Conditions
 from tidegate.engine.encoded import EncodedBatch
 from tidegate.engine.kernels import NO_RANK
 from tidegate.engine.kernels import Conditions as RowPieces
+from tidegate.engine.points import line_named
 from tidegate.engine.texts import hold
-from tidegate.filters.lines import ALL_LINES, Line
-from tidegate.filters.schema import Schema
 
 Order: TypeAlias = NDArray[np.int64]
 Prepared: TypeAlias = tuple[RowPieces, NDArray[np.uint32], NDArray[np.uint64]]
-
-_BY_NAME = {line.name: line for line in ALL_LINES}
-
-
-def line_named(name: str, attribute: str, schema: Schema | None) -> Line:
-    """The line of that name on which the sets of an attribute's conditions have their bounds."""
-    if schema is not None:
-        for line in schema[attribute].lines:
-            if line.name == name:
-                return line
-    return _BY_NAME[name]
 
 
 class AxisTable:

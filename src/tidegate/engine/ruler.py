@@ -16,7 +16,7 @@ Invariant: of two cuts on the ruler, one is not behind the other on any line.
 
 import math
 from bisect import bisect_left, bisect_right
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from fractions import Fraction
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -88,43 +88,46 @@ class Ruler:
         self._merges = schema is None
         self._value_lines = ALL_LINES if schema is None else schema[attribute].lines
         lines = _WITHOUT_SCHEMA if schema is None else self._value_lines
-        starts: list[Cut] = [(rank, line.low) for rank, line in enumerate(lines)]
+        starts: list[Cut | None] = [(rank, line.low) for rank, line in enumerate(lines)]
         self._first = starts[0]
-        self._ranks = {line.name: rank for rank, line in enumerate(lines)}
-        self._ends = {line.name: line.high for line in lines}
-        self._after: dict[str, Cut | None] = dict(
-            zip(self._ranks, [*starts[1:], None], strict=True)
-        )
+        self._lines = {
+            line.name: (rank, line.high, behind)
+            for rank, (line, behind) in enumerate(zip(lines, [*starts[1:], None], strict=True))
+        }
         self._pages: list[list[Cut]] = []
         self._heads: list[Cut] = []
         self._known: dict[Cut, int] = {}
         self._tables: dict[str, tuple[NDArray[np.int64], NDArray[np.int64]]] = {}
         self.moved: tuple[list[int], list[int]] | None = None
-        everything = self._stretches(universe(attribute, schema))
-        assert everything is not None, "there is nothing to cross yet"
-        self._universe = everything
-        self._insert_all(everything)
+        everything = universe(attribute, schema)
+        self._universe = self._stretches(everything) or []
+        self.take_in(everything)
 
     @property
     def low(self) -> int:
         """The label where the values start that the attribute can have."""
-        return self._floor(self._universe[0][0])
+        return self._label(self._universe[0][0])
 
     @property
     def high(self) -> int:
         """The label up to which they go."""
-        return self._ceil(self._universe[-1][1])
+        return self._label(self._universe[-1][1])
 
     def allows(self, label: int) -> bool:
         """Whether a value at that place is one that the attribute can have."""
-        return any(self._floor(low) <= label < self._ceil(high) for low, high in self._universe)
+        return any(self._label(low) <= label < self._label(high) for low, high in self._universe)
 
     def take_in(self, allowed: ValueSet) -> None:
-        """Give the cuts of a set labels.
+        """Give the cuts of a set labels, unless the set is loose.
 
         `moved` is set if labels given out before have changed: (old labels, new labels).
         """
-        self._insert_all(self._stretches(allowed) or ())
+        found = self._stretches(allowed)
+        cuts = [cut for stretch in found or () for cut in stretch if cut not in self._known]
+        if all(self._around(cut) is not None for cut in cuts):
+            for cut in dict.fromkeys(cuts):
+                if cut is not None:
+                    self._insert(cut)
 
     def forget(self, needed: Collection[int]) -> None:
         """Give up the labels that are not among those needed."""
@@ -139,100 +142,37 @@ class Ruler:
         self._page(kept)
 
     def extent(self, allowed: ValueSet) -> Extent:
-        """How far a set reaches, conditions on text left out; more than that if it is loose."""
+        """How far a set reaches, conditions on text left out; everywhere if it is loose."""
         found = self._stretches(allowed)
-        if found is None:
-            return _LOOSE
-        low, high = self._floor(found[0][0]), self._ceil(found[-1][1])
-        return Extent(low, high, len(found), not allowed.texts)
+        if found is not None:
+            low, high = self._around(found[0][0]), self._around(found[-1][1])
+            if low is not None and high is not None:
+                return Extent(low[0], high[1], len(found), not allowed.texts)
+        return _LOOSE
 
     def inner_extent(self, allowed: ValueSet) -> Extent:
         """How far a set can reach that lies within this one.
 
-        Up to `LOWEST` and `HIGHEST` where it can reach as far as values go.
+        From `LOWEST` and up to `HIGHEST` where it can reach as far as the attribute's values.
         """
         found = self._stretches(allowed)
-        if found is None:
-            return _LOOSE
-        low, high = self._ceil(found[0][0]), self._floor(found[-1][1])
-        return Extent(
-            LOWEST if low <= self.low else low,
-            HIGHEST if high >= self.high else high,
-            len(found),
-            not allowed.texts,
-        )
+        if found is not None:
+            start, end = self._around(found[0][0]), self._around(found[-1][1])
+            if start is not None and end is not None:
+                low = LOWEST if start[1] <= self.low else start[1]
+                high = HIGHEST if end[0] >= self.high else end[0]
+                return Extent(low, high, len(found), not allowed.texts)
+        return _LOOSE
 
     def runs(self, allowed: ValueSet) -> list[Extent]:
         """The stretches of a set, each of them by itself."""
-        found = self._stretches(allowed)
-        if found is None:
-            return [_LOOSE]
-        exact = not allowed.texts
-        return [Extent(self._floor(low), self._ceil(high), 1, exact) for low, high in found]
-
-    def _stretches(self, allowed: ValueSet) -> list[Stretch] | None:
-        """A set without its conditions on text; None if it is loose."""
-        spans: Mapping[str, b.Bounds] | None = allowed.spans
-        if self._merges:
-            spans = _on_one_line(allowed.spans)
-            if spans is None:
-                return None
-        assert spans is not None
-        if len(spans) == 1 and not allowed.absent:
-            ((name, bounds),) = spans.items()
-            if len(bounds) == 2:
-                found = [self._stretch(name, bounds[0], bounds[1])]
-            else:
-                found = self._joined(spans, absent=False)
-        else:
-            found = self._joined(spans, absent=allowed.absent)
-        if self._merges and any(self._crosses(cut) for stretch in found for cut in stretch):
-            return None
-        return found
-
-    def _stretch(self, name: str, low: Any, high: Any) -> Stretch:
-        rank = self._ranks[name]
-        return (rank, low), self._after[name] if high == self._ends[name] else (rank, high)
-
-    def _joined(self, spans: Mapping[str, b.Bounds], *, absent: bool) -> list[Stretch]:
-        """All spans in order, those that touch as one stretch."""
-        found: list[Stretch] = [(_ABSENT, self._first)] if absent else []
-        for name in self._ranks:
-            bounds = spans.get(name, ())
-            for i in range(0, len(bounds), 2):
-                low, high = self._stretch(name, bounds[i], bounds[i + 1])
-                if found and found[-1][1] == low:
-                    found[-1] = (found[-1][0], high)
-                else:
-                    found.append((low, high))
-        return found
-
-    def _crosses(self, cut: Cut | None) -> bool:
-        """Whether a cut is before one of its neighbours on one line of numbers, behind on another."""
-        if cut is None or cut in self._known or not isinstance(cut[1], tuple):
-            return False
-        before, behind = self._neighbours(cut)
-        return not (_in_order(before, cut) and _in_order(cut, behind))
-
-    def _floor(self, cut: Cut | None) -> int:
-        """The label of the last cut that is not behind this one."""
-        if cut is None:
-            return HIGHEST
-        label = self._known.get(cut)
-        if label is None:
-            before, _ = self._neighbours(cut)
-            label = LOWEST if before is None else self._known[before]
-        return label
-
-    def _ceil(self, cut: Cut | None) -> int:
-        """The label of the first cut that is not before this one."""
-        if cut is None:
-            return HIGHEST
-        label = self._known.get(cut)
-        if label is None:
-            _, behind = self._neighbours(cut)
-            label = HIGHEST if behind is None else self._known[behind]
-        return label
+        runs: list[Extent] = []
+        for start, end in self._stretches(allowed) or ():
+            low, high = self._around(start), self._around(end)
+            if low is None or high is None:
+                return [_LOOSE]
+            runs.append(Extent(low[0], high[1], 1, not allowed.texts))
+        return runs or [_LOOSE]
 
     def place(self, value: Value) -> int:
         """The label of the last cut that is not behind a normal value."""
@@ -242,11 +182,18 @@ class Ruler:
         key = key_of(line, value)
         if self._merges and line.name in _COMPONENTS:
             return self._place_number(_COMPONENTS[line.name], key)
-        return self._floor((self._ranks[line.name], key))
+        return self._floor((self._lines[line.name][0], key))
+
+    def _floor(self, cut: Cut) -> int:
+        label = self._known.get(cut)
+        if label is None:
+            before, _ = self._neighbours(cut)
+            label = LOWEST if before is None else self._known[before]
+        return label
 
     def _place_number(self, component: int, key: Any) -> int:
         """The label of the last cut that is not behind a number on one of their lines."""
-        number = self._ranks[_NUMBER.name]
+        number = self._lines[_NUMBER.name][0]
 
         def on_line(cut: Cut) -> Cut:
             return (number, cut[1][component]) if cut[0] == number else cut
@@ -274,11 +221,11 @@ class Ruler:
         return labels
 
     def _table(self, name: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The cuts of a line of 64-bit keys, and the label of the last cut before each and behind."""
+        """The cuts of a line of 64-bit keys, and what is the last label before and behind each."""
         found = self._tables.get(name)
         if found is None:
             component = _COMPONENTS.get(name) if self._merges else None
-            rank = self._ranks[name if component is None else _NUMBER.name]
+            rank = self._lines[name if component is None else _NUMBER.name][0]
             keys, labels = [], [LOWEST]
             for page in self._pages:
                 for cut in page:
@@ -286,15 +233,65 @@ class Ruler:
                         labels = [self._known[cut]]
                     elif cut[0] == rank:
                         key = cut[1] if component is None else cut[1][component]
-                        if key >= 2**63:  # before no value of the line
-                            break
-                        keys.append(key)
-                        labels.append(self._known[cut])
+                        if key < 2**63:  # all others are behind the line
+                            keys.append(key)
+                            labels.append(self._known[cut])
             found = np.array(keys, np.int64), np.array(labels, np.int64)
             self._tables[name] = found
         return found
 
-    # -- cuts in order
+    # -- cuts, and their order
+
+    def _stretches(self, allowed: ValueSet) -> list[Stretch] | None:
+        """A set without its conditions on text; None if its numbers do not go on one line."""
+        spans: Mapping[str, b.Bounds] | None = allowed.spans
+        if self._merges:
+            spans = _on_one_line(allowed.spans)
+        if spans is None:
+            return None
+        if len(spans) == 1 and not allowed.absent:
+            ((name, bounds),) = spans.items()
+            if len(bounds) == 2:
+                rank, end, behind = self._lines[name]
+                low, high = bounds
+                return [((rank, low), behind if high == end else (rank, high))]
+        return self._joined(spans, allowed.absent)
+
+    def _joined(self, spans: Mapping[str, b.Bounds], absent: bool) -> list[Stretch]:
+        """All spans in order, those that touch as one stretch."""
+        found: list[Stretch] = [(_ABSENT, self._first)] if absent else []
+        for name, (rank, end, behind) in self._lines.items():
+            bounds = spans.get(name, ())
+            for i in range(0, len(bounds), 2):
+                low: Cut = (rank, bounds[i])
+                high = behind if bounds[i + 1] == end else (rank, bounds[i + 1])
+                if found and found[-1][1] == low:
+                    found[-1] = (found[-1][0], high)
+                else:
+                    found.append((low, high))
+        return found
+
+    def _label(self, cut: Cut | None) -> int:
+        """The label of a cut that has one."""
+        return HIGHEST if cut is None else self._known[cut]
+
+    def _around(self, cut: Cut | None) -> tuple[int, int] | None:
+        """The labels of the last cut not behind this one and of the first not before it.
+
+        None if it crosses one of them.
+        """
+        if cut is None:
+            return HIGHEST, HIGHEST
+        label = self._known.get(cut)
+        if label is not None:
+            return label, label
+        before, behind = self._neighbours(cut)
+        if isinstance(cut[1], tuple) and not (_in_order(before, cut) and _in_order(cut, behind)):
+            return None
+        return (
+            LOWEST if before is None else self._known[before],
+            HIGHEST if behind is None else self._known[behind],
+        )
 
     def _neighbours(self, cut: Cut) -> tuple[Cut | None, Cut | None]:
         """The cuts before and behind one that is not on the ruler."""
@@ -306,12 +303,6 @@ class Ruler:
         if at < len(self._pages[page]):
             return before, self._pages[page][at]
         return before, self._heads[page + 1] if page + 1 < len(self._heads) else None
-
-    def _insert_all(self, stretches: Iterable[Stretch]) -> None:
-        for stretch in stretches:
-            for cut in stretch:
-                if cut is not None and cut not in self._known:
-                    self._insert(cut)
 
     def _insert(self, cut: Cut) -> None:
         before, behind = self._neighbours(cut)
@@ -372,7 +363,8 @@ def _in_order(one: Cut | None, other: Cut | None) -> bool:
 
 def _on_one_line(spans: Mapping[str, b.Bounds]) -> Mapping[str, b.Bounds] | None:
     """The spans, those of numbers as one of triples; None if these do not go together."""
-    whole, binary, exact = (spans.get(line.name, ()) for line in _NUMBERS)
+    whole, binary = spans.get(BIGINT.name, ()), spans.get(DOUBLE.name, ())
+    exact = spans.get(DECIMAL.name, ())
     if not (whole or binary or exact):
         return spans
     if len(whole) != len(binary):
@@ -381,8 +373,9 @@ def _on_one_line(spans: Mapping[str, b.Bounds]) -> Mapping[str, b.Bounds] | None
         exact = _followed(DECIMAL, binary, exact)
     if not len(whole) == len(binary) == len(exact):
         return None
-    merged = {name: bounds for name, bounds in spans.items() if name not in _COMPONENTS}
-    merged[_NUMBER.name] = tuple(zip(whole, binary, exact, strict=True))
+    merged = {_NUMBER.name: tuple(zip(whole, binary, exact, strict=True))}
+    if len(spans) > 3:
+        merged.update((name, own) for name, own in spans.items() if name not in _COMPONENTS)
     return merged
 
 

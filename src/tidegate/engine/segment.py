@@ -87,7 +87,9 @@ class Segment:
         order = np.argsort(rank[draft.entry], kind="stable")
         place = np.empty(len(order), np.int64)
         place[order] = np.arange(len(order))
-        segment = cls(table, partitions, ends, sweeps, ids.take(pa.array(order)), sources.take(order))
+        segment = cls(
+            table, partitions, ends, sweeps, ids.take(pa.array(order)), sources.take(order)
+        )
         return segment, place
 
     def __len__(self) -> int:
@@ -146,6 +148,9 @@ class Segment:
             found.append(Structure("conditions of single events", 0, 0, size, size))
         if self.ends.nbytes:
             found.append(Structure("ends of the ranges by key", 0, 0, self.ends.nbytes))
+        if self.table.conditions.points.nbytes:
+            size = self.table.conditions.points.nbytes
+            found.append(Structure("values of the keys", 0, 0, size))
         if self.table.nbytes:
             found.append(Structure("cuts of the conditions", 0, 0, self.table.nbytes))
         return found

@@ -178,9 +178,7 @@ class _Rows:
                     truth[text] |= conditions.sets[text].has(key)
         flat = self._flat
         if flat is not None:
-            single_kernels.hold(
-                np.array(axes, np.int64), np.array(ranks, np.int64), *flat, truth
-            )
+            single_kernels.hold(np.array(axes, np.int64), np.array(ranks, np.int64), *flat, truth)
         return truth
 
     def _add(self, attribute: str, place: Place | None) -> int:

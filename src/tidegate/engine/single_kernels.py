@@ -32,9 +32,7 @@ I32: TypeAlias = NDArray[np.int32]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def hold(
-    axes: I64, ranks: I64, piece_start: I64, row: U32, low: U32, high: U32, truth: U8
-) -> None:
+def hold(axes: I64, ranks: I64, piece_start: I64, row: U32, low: U32, high: U32, truth: U8) -> None:
     """Set the truth of all conditions that hold for an event with these ranks on these axes."""
     for i in range(len(axes)):
         rank = ranks[i]

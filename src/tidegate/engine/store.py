@@ -241,6 +241,7 @@ class _Reader:
         self._texts = table_from_bytes(_section(arrays, "conditions", np.uint8))
         self._count = len(self._texts)
         self._keys: list[KeyTable] = []
+        self._taken = {"ids", "conditions", *(n for n in arrays if n.startswith("sources/"))}
         self._conditions = Conditions(schema, self._read_conditions)
         self._table = AxisTable(self._conditions)
         self._ends = EndTable(schema, self._cuts())
@@ -254,6 +255,8 @@ class _Reader:
         first_codes = [each.first_code for each in structures]
         check_tiling(first_codes, [each.codes for each in structures], len(self._ids))
         require(len(self._ids) == len(self._arrays["sources/table"]) > 0, "ids are missing")
+        unknown = [label for label in self._arrays if label not in self._taken]
+        require(not unknown, f"nothing tells of {', '.join(unknown)}")
 
         def sources() -> Sources:
             with reading(self._name):
@@ -361,6 +364,7 @@ class _Reader:
         return self._keys[-1]
 
     def _section(self, label: str, kind: Any) -> NDArray[Any]:
+        self._taken.add(label)
         return _section(self._arrays, label, kind)
 
     def _read_sources(self) -> Sources:

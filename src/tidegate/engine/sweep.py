@@ -141,11 +141,14 @@ class Sweep:
                 self._table.values(batch, attribute, line)
                 for attribute, line in zip(self.attributes, lines, strict=True)
             ]
-            yield spans, kernels.Events(
-                order.astype(np.int32),
-                own[by_group].astype(np.uint32),
-                np.concatenate([least[order] for least, _ in values]) if values else _NOTHING,
-                np.concatenate([most[order] for _, most in values]) if values else _NOTHING,
+            yield (
+                spans,
+                kernels.Events(
+                    order.astype(np.int32),
+                    own[by_group].astype(np.uint32),
+                    np.concatenate([least[order] for least, _ in values]) if values else _NOTHING,
+                    np.concatenate([most[order] for _, most in values]) if values else _NOTHING,
+                ),
             )
 
     def count(self, batch: EncodedBatch, alive: NDArray[np.uint64], counts: Integers) -> None:

@@ -219,9 +219,7 @@ def meet(
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def find_zones(
-    group_start: U32, zone_start: U32, low: I32, high: I32
-) -> tuple[I32, I32, I32]:
+def find_zones(group_start: U32, zone_start: U32, low: I32, high: I32) -> tuple[I32, I32, I32]:
     """`zone_low`, `zone_high` and `reach` of all zones."""
     zones = np.int64(zone_start[-1])
     zone_low, zone_high = np.empty(zones, np.int32), np.empty(zones, np.int32)
