@@ -1,7 +1,11 @@
 """Who wants this event? Exact content-based publish/subscribe.
 
-This module is the whole public interface of the library.
+This module is the whole public interface of the library. What needs compiled kernels is loaded when
+it is first asked for, so that reading and comparing filters costs no more than it needs.
 """
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Final
 
 from tidegate.algebra.relate import Relation, covers, overlaps, relate, subsumed
 from tidegate.algebra.union import Union
@@ -9,9 +13,11 @@ from tidegate.errors import (
     FilterError,
     FilterSyntaxError,
     FilterTypeError,
+    IndexFileError,
     MeasureError,
     ParameterError,
     SchemaError,
+    SubscriptionError,
     TidegateError,
 )
 from tidegate.filters.attribute import Attribute
@@ -26,11 +32,15 @@ __all__ = [
     "FilterError",
     "FilterSyntaxError",
     "FilterTypeError",
+    "Index",
+    "IndexFileError",
     "MeasureError",
     "ParameterError",
     "Relation",
     "Schema",
     "SchemaError",
+    "Subscription",
+    "SubscriptionError",
     "TidegateError",
     "Union",
     "covers",
@@ -39,3 +49,24 @@ __all__ = [
     "relate",
     "subsumed",
 ]
+
+_ON_DEMAND: Final = {
+    "Index": "tidegate.engine.index",
+    "Subscription": "tidegate.engine.subscription",
+}
+
+if TYPE_CHECKING:
+    from tidegate.engine.index import Index
+    from tidegate.engine.subscription import Subscription
+else:  # type checkers would take any name for one that `__getattr__` knows
+
+    def __getattr__(name: str) -> object:
+        home = _ON_DEMAND.get(name)
+        if home is None:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name)
+        found = globals()[name] = getattr(import_module(home), name)
+        return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_ON_DEMAND})

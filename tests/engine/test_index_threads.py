@@ -208,7 +208,7 @@ def test_compiling_and_merging_may_end_in_the_midst_of_a_change(
         index.add(id, "seat = :p", p=id)
         if id < compiled:
             index.match_batch([{}])  # compiles what is pending, as any reader does
-    changed = index_module._changed
+    changed = index_module.changed
 
     def aside() -> None:
         index.match_batch([{"seat": 1}])
@@ -220,7 +220,7 @@ def test_compiling_and_merging_may_end_in_the_midst_of_a_change(
         thread.join(timeout=5)
         return changed(*arguments)
 
-    monkeypatch.setattr(index_module, "_changed", interrupted)
+    monkeypatch.setattr(index_module, "changed", interrupted)
     index.update_many(pa.table({"id": [0, 1, 2], "p": [10, 11, 12]}))
     monkeypatch.undo()
     seats = [{"seat": p} for p in (0, 1, 2, 10, 11, 12)]

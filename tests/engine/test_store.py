@@ -598,6 +598,13 @@ def replaced(name: str, texts: dict[int, str]) -> Callable[[pa.Table], pa.Table]
     return edit
 
 
+def _alike(old: pa.Table, attribute: str) -> pa.Table:
+    """The same with two conditions on an attribute that say the same in other words."""
+    asked = f'["is true", "{attribute}", "=", '
+    rows = [i for i, text in enumerate(old["condition"].to_pylist()) if text.startswith(asked)]
+    return replaced("condition", {rows[0]: f"{asked}\"'x'\"]", rows[1]: f"{asked}\"'x'\"]"})(old)
+
+
 CONTRADICTIONS: dict[str, Change] = {
     "a ref beyond the conditions": poke("/refs", 0, 2**32 - 1),
     "refs that are missing": cut("/refs"),
@@ -654,6 +661,9 @@ CONTRADICTIONS: dict[str, Change] = {
     ),
     "a condition with too many constants": table(
         "conditions", replaced("condition", {0: '["is true","price","=","1","2"]'})
+    ),
+    "two conditions of keys that allow the same value": table(
+        "conditions", lambda old: _alike(old, "symbol")
     ),
     "a condition that is no key": table(
         "conditions",

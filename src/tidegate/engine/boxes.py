@@ -242,13 +242,15 @@ class BoxStore:
 
     def _parts(self, own: tuple[Box, ...], extents: list[_Extents]) -> list[tuple[_Extents, bool]]:
         """The parts of a filter, and whether they are all there is to know about them."""
-        count = sum(math.prod(e.runs for e in each.values()) for each in extents)
+        if _single(extents):
+            return [(extents[0], _exact(extents))]
+        count = sum(math.prod(runs for _, _, runs, _ in each.values()) for each in extents)
         if count > _MAX_PARTS:
             return [(_hull(extents), False)]
         found: list[tuple[_Extents, bool]] = []
         for box, each in zip(own, extents, strict=True):
             parts = [each]
-            if any(extent.runs > 1 for extent in each.values()):
+            if not _in_one_run(each):
                 runs = [self._rulers[attribute].runs(box.sets[attribute]) for attribute in each]
                 parts = [dict(zip(each, part, strict=True)) for part in product(*runs)]
             found += [(part, _exact([part])) for part in parts]
@@ -382,22 +384,23 @@ class BoxStore:
         sure = _SURELY[flag] if question.sure else _UNSURELY
         if len(question.bounds) != 1:
             sure = sure.repeat(len(question.bounds))
-        found = self._integers.search(question.bounds, sure, flag, flag == _INNER)
-        return self._settled(question, found.handles, found.doubtful)
+        handles, doubtful, _ = self._integers.search(question.bounds, sure, flag, flag == _INNER)
+        return self._settled(question, handles, doubtful)
 
     def _ask_all(self, questions: Sequence["_Question"], flag: int) -> Answers:
         none = np.empty((0, len(self._whole)), np.int64)
         bounds = np.concatenate([none, *(question.bounds for question in questions)])
         sizes = [len(question.bounds) for question in questions]
         sure = np.repeat([flag * _SURE * question.sure for question in questions], sizes)
-        found = self._integers.search(bounds, sure.astype(np.uint8), flag, flag == _INNER)
-        upto = np.concatenate([np.zeros((1, 2), np.int64), found.upto])[np.cumsum([0, *sizes])]
+        search = self._integers.search
+        handles, doubtful, upto = search(bounds, sure.astype(np.uint8), flag, flag == _INNER)
+        upto = np.concatenate([np.zeros((1, 2), np.int64), upto])[np.cumsum([0, *sizes])]
         answers = [np.empty(0, np.int64)]
         for question, (start, doubt), (stop, no_doubt) in zip(
             questions, upto[:-1].tolist(), upto[1:].tolist(), strict=True
         ):
-            handles, doubtful = found.handles[start:stop], found.doubtful[doubt:no_doubt]
-            answers.append(self._settled(question, handles, doubtful))
+            own = handles[start:stop], doubtful[doubt:no_doubt]
+            answers.append(self._settled(question, *own))
         return np.cumsum([len(answer) for answer in answers]), np.concatenate(answers)
 
     def _settled(self, question: "_Question", sure: Integers, doubtful: Integers) -> Integers:
@@ -428,12 +431,23 @@ class _Question(NamedTuple):
 
 def _exact(extents: list[_Extents]) -> bool:
     """Whether integers say everything about these boxes."""
-    return all(extent.exact for each in extents for extent in each.values())
+    for each in extents:
+        for _, _, _, exact in each.values():
+            if not exact:
+                return False
+    return True
 
 
 def _single(extents: list[_Extents]) -> bool:
     """Whether there is one box, with one run on each attribute."""
-    return len(extents) == 1 and all(extent.runs == 1 for extent in extents[0].values())
+    return len(extents) == 1 and _in_one_run(extents[0])
+
+
+def _in_one_run(extents: _Extents) -> bool:
+    for _, _, runs, _ in extents.values():
+        if runs > 1:
+            return False
+    return True
 
 
 def _hull(extents: list[_Extents]) -> _Extents:
@@ -445,7 +459,7 @@ def _hull(extents: list[_Extents]) -> _Extents:
     for attribute in first:
         if all(attribute in each for each in others):
             lows, highs, runs, exact = zip(*(each[attribute] for each in extents), strict=True)
-            found[attribute] = Extent(min(lows), max(highs), max(runs), all(exact))
+            found[attribute] = min(lows), max(highs), max(runs), all(exact)
     return found
 
 

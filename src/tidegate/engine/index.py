@@ -37,13 +37,15 @@ from tidegate.engine.subscription import (
     Block,
     Id,
     Subscription,
+    changed,
+    gathered,
     read_changes,
     read_id,
     read_ids,
     read_table,
     subscribe,
 )
-from tidegate.errors import ParameterError, SubscriptionError, TidegateError
+from tidegate.errors import SubscriptionError, TidegateError
 from tidegate.filters.evaluate import Explanation
 from tidegate.filters.expression import predicates
 from tidegate.filters.filter import Filter
@@ -76,6 +78,14 @@ class _Live:
         if not len(self.alive):
             return True
         return bool(self.alive[code >> 6] >> np.uint64(code & 63) & np.uint64(1))
+
+    def have(self, codes: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Which of these codes are alive; of those below 0, anything."""
+        if not len(self.alive):
+            return np.ones(len(codes), np.bool_)
+        bits = self.alive[codes >> 6] >> (codes & 63).astype(np.uint64)
+        found: NDArray[np.bool_] = (bits & np.uint64(1)).astype(np.bool_)
+        return found
 
     def kill(self, codes: NDArray[Any]) -> None:
         """Clear the bits of these codes, all of them set."""
@@ -205,19 +215,17 @@ class Index:
         with self._writing:
             with self._lock:
                 self._require_writable()
-                for block in blocks:
-                    for id in block.ids.to_pylist():
-                        self._require_new(id)
+                self._require_all_new([id for block in blocks for id in block.ids.to_pylist()])
             self._change(blocks, [], [])
 
     def update(self, id: Id, /, **parameters: Any) -> None:
         """Change parameters of a subscription, all of them at once; the others stay."""
         with self._writing:
-            changed = _changed(self.get(id), parameters, self.schema)
+            new = changed(self.get(id), parameters, self.schema)
             with self._lock:
                 self._require_writable()
-                self._drop([changed.id])
-                self._pending[changed.id] = changed
+                self._drop([new.id])
+                self._pending[new.id] = new
             self._compile_if_many()
 
     def update_many(self, table: pa.Table | pa.RecordBatch, /) -> None:
@@ -227,10 +235,8 @@ class Index:
         """
         ids, columns = read_changes(table)
         with self._writing:
-            with self._lock:
-                self._require_writable()
-                found = [self._found(id) for id in ids.to_pylist()]
-            blocks, singles = self._changes(ids, columns, found)
+            self._require_writable()
+            blocks, singles = self._changes(ids, columns)
             self._change(blocks, singles, ids.to_pylist())
 
     def remove(self, id: Id, /) -> None:
@@ -262,45 +268,97 @@ class Index:
         elif type(id) is not self._kind:
             raise SubscriptionError("the ids of an index are all strings or all integers")
 
+    def _require_all_new(self, ids: list[Id]) -> None:
+        for live in self._lives:
+            known = live.segment.codes
+            for id in ids:
+                code = known.get(id)
+                if code is not None and live.has(code):
+                    raise SubscriptionError(f"there is a subscription {id!r} already")
+        for id in ids if self._pending else ids[:1]:
+            self._require_new(id)
+
+    def _locate(self, ids: list[Id]) -> list[tuple[_Live | None, NDArray[Any], NDArray[Any]]]:
+        """Where many subscriptions are: a segment, or None for the pending ones; which of the ids
+        are there; and their codes. An unknown id is a `SubscriptionError`.
+        """
+        places: list[tuple[_Live | None, NDArray[Any], NDArray[Any]]] = []
+        left = np.arange(len(ids))
+        if self._pending:
+            here = np.array([id in self._pending for id in ids], np.bool_)
+            places.append((None, left[here], left[:0]))
+            left = left[~here]
+        for live in reversed(self._lives):
+            known = live.segment.codes
+            codes = np.array([known.get(ids[i], -1) for i in left.tolist()], np.int64)
+            here = (codes >= 0) & live.have(codes)
+            places.append((live, left[here], codes[here]))
+            left = left[~here]
+        if len(left):
+            raise SubscriptionError(f"there is no subscription {ids[int(left[0])]!r}")
+        return [place for place in places if len(place[1])]
+
     def _drop(self, ids: list[Id]) -> None:
         """Take subscriptions out; nothing is done if one of them is unknown."""
-        dying: dict[int, tuple[_Live, list[int]]] = {}
-        found = [self._found(id) for id in ids]
-        for each in found:
-            if isinstance(each, Subscription):
-                del self._pending[each.id]
+        if len(ids) == 1:
+            self._drop_one(ids[0])
+            return
+        for live, rows, codes in self._locate(ids):
+            if live is None:
+                for row in rows.tolist():
+                    del self._pending[ids[row]]
             else:
-                dying.setdefault(id(each[0]), (each[0], []))[1].append(each[1])
-        for live, codes in dying.values():
-            live.kill(np.array(codes))
-        if any(not live.size for live, _ in dying.values()):
+                live.kill(codes)
+        if any(not live.size for live in self._lives):
             self._lives = [live for live in self._lives if live.size]
 
+    def _drop_one(self, id: Id) -> None:
+        found = self._found(id)
+        if isinstance(found, Subscription):
+            del self._pending[id]
+            return
+        live, code = found
+        live.kill(np.array([code]))
+        if not live.size:
+            self._lives.remove(live)
+
     def _changes(
-        self, ids: pa.Array, columns: dict[str, pa.Array], found: list[Any]
+        self, ids: pa.Array, columns: dict[str, pa.Array]
     ) -> tuple[list[Block], list[Subscription]]:
         """Subscriptions with some parameters changed: those that came in blocks as blocks again."""
-        by_part: dict[tuple[int, int], list[int]] = {}
-        singles: list[Subscription] = []
-        for row, old in enumerate(found):
-            if not isinstance(old, Subscription):
-                sources, code = old[0].segment.sources, old[1]
-                part = int(sources.part[code])
-                if isinstance(sources.parts[part], Columns):
-                    by_part.setdefault((id(sources), part), []).append(row)
-                    continue
-            cells = {name: column[row].as_py() for name, column in columns.items()}
-            subscription = self._subscription(old)
-            known = subscription.parameters
-            given = {n: v for n, v in cells.items() if n in known or v is not None}
-            singles.append(_changed(subscription, given, self.schema))
+        names = ids.to_pylist()
         blocks: list[Block] = []
-        for rows in by_part.values():
-            sources = found[rows[0]][0].segment.sources
-            block = sources.parts[sources.part[found[rows[0]][1]]]
-            codes = np.array([found[row][1] for row in rows])
-            blocks += self._changed_block(block, sources.row[codes], ids, columns, rows)
+        singles: list[Subscription] = []
+        with self._lock:
+            found = self._locate(names)
+            pending = {row: self._pending[names[row]] for live, rows, _ in found if live is None
+                       for row in rows.tolist()}  # fmt: skip
+        for live, rows, codes in found:
+            if live is None:
+                singles += [self._changed_cells(old, columns, row) for row, old in pending.items()]
+                continue
+            segment = live.segment
+            parts = segment.sources.part[codes]
+            for number in np.unique(parts).tolist():
+                here = np.flatnonzero(parts == number)
+                part = segment.sources.parts[number]
+                if isinstance(part, Columns):
+                    old_rows = segment.sources.row[codes[here]]
+                    blocks += self._changed_block(part, old_rows, ids, columns, rows[here])
+                else:
+                    singles += [
+                        self._changed_cells(segment.subscription(int(code)), columns, int(row))
+                        for code, row in zip(codes[here], rows[here], strict=True)
+                    ]
         return blocks, singles
+
+    def _changed_cells(
+        self, old: Subscription, columns: dict[str, pa.Array], row: int
+    ) -> Subscription:
+        cells = {name: column[row].as_py() for name, column in columns.items()}
+        known = old.parameters
+        given = {name: value for name, value in cells.items() if name in known or value is not None}
+        return changed(old, given, self.schema)
 
     def _changed_block(
         self,
@@ -308,7 +366,7 @@ class Index:
         old_rows: NDArray[Any],
         ids: pa.Array,
         columns: dict[str, pa.Array],
-        rows: list[int],
+        rows: NDArray[Any],
     ) -> list[Block]:
         taken = pa.array(rows)
         cells: dict[str, pa.Array] = {"id": ids.take(taken)}
@@ -345,6 +403,8 @@ class Index:
 
     def _compiled(self, blocks: list[Block], singles: list[Subscription]) -> Segment:
         drafter = Drafter(self.schema, self._meanings)
+        alike, singles = gathered(singles)
+        blocks = blocks + alike
         for block in blocks:
             drafter.add_block(block)
         for subscription in singles:
@@ -618,18 +678,6 @@ class Index:
             structures += live.segment.structures()
         removed = sum(live.dead for live in lives)
         return Description(self._size, tuple(structures), len(lives), pending, removed)
-
-
-def _changed(
-    old: Subscription, parameters: Mapping[str, Any], schema: Schema | None
-) -> Subscription:
-    unknown = sorted(parameters.keys() - old.parameters.keys())
-    if unknown:
-        known = ", ".join(f":{name}" for name in old.parameters) or "none"
-        raise ParameterError(
-            f"the filter of {old.id!r} has no parameter :{unknown[0]}; it has {known}"
-        )
-    return subscribe(old.id, old.filter, {**old.parameters, **parameters}, schema)
 
 
 def _due(lives: list[_Live]) -> list[_Live]:

@@ -9,7 +9,7 @@ goes when its segment is packed the next time.
 """
 
 from collections.abc import Sequence
-from typing import Final, NamedTuple, TypeAlias, TypeVar
+from typing import Final, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,16 +25,10 @@ _ROOM: Final = 65_536  # handles of the answers to several questions
 _NO: Final = np.empty(0, np.int64)
 
 
-class Found(NamedTuple):
-    """The answers to questions, those to question q up to `upto[q]`.
-
-    `handles` are those found for sure, `doubtful` those that are not (complemented) or that several
-    boxes share; `upto` has a column for each of the two.
-    """
-
-    handles: Integers
-    doubtful: Integers
-    upto: Integers
+Found: TypeAlias = tuple[Integers, Integers, Integers]
+"""The answers to questions: handles that are found for sure; those that are not, complemented, or
+that several boxes share; and up to where the answers to each question go, in the first and in the
+second of these arrays."""
 
 
 class IntegerBoxes:
@@ -48,7 +42,7 @@ class IntegerBoxes:
     >>> boxes = IntegerBoxes()
     >>> slot = boxes.add(7, [0, 1], [3, -9], flags=1 | 2)
     >>> point = np.array([[5, -6]])
-    >>> boxes.search(point, np.array([2], np.uint8), asked=1, within=False).handles.tolist()
+    >>> boxes.search(point, np.array([2], np.uint8), asked=1, within=False)[0].tolist()
     [7]
     >>> boxes.remove(slot)
     >>> len(boxes)
@@ -160,9 +154,9 @@ class IntegerBoxes:
             if begin > 0:
                 upto[begin:done] += upto[begin - 1]
         if len(pieces) == 1:
-            return Found(*pieces[0], upto)
+            return *pieces[0], upto
         handles, doubts = zip((_NO, _NO), *pieces, strict=True)
-        return Found(np.concatenate(handles), np.concatenate(doubts), upto)
+        return np.concatenate(handles), np.concatenate(doubts), upto
 
     def relabel(self, side: int, old: Integers, new: Integers) -> None:
         """Move the ends on a side that are at `old` places to the `new` ones; both ascend.

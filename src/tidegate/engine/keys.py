@@ -92,14 +92,9 @@ class KeyTable:
     def _order(self) -> Integers:
         return self._by_code[1]
 
-    def is_sound(self) -> bool:
-        """Whether all conditions can be part of a key, and no two groups have the same."""
-        attributes = self._conditions.attributes
-        return all(
-            points(self._conditions, distinct) == set(distinct.tolist())
-            and {attributes[number] for number in distinct.tolist()} == {attribute}
-            for attribute, distinct in zip(self.attributes, self._distinct, strict=True)
-        ) and bool((self._codes[1:] > self._codes[:-1]).all())
+    def has_distinct_groups(self) -> bool:
+        """Whether no two groups have the same key."""
+        return bool((self._codes[1:] > self._codes[:-1]).all())
 
     def __len__(self) -> int:
         return len(self.columns[0])

@@ -33,7 +33,7 @@ _TYPES: Final[tuple[pa.DataType, ...]] = (
     pa.int64(),
     pa.float64(),
     pa.date32(),
-    pa.timestamp("us", "UTC"),
+    pa.timestamp("us"),
 )
 _FAMILIES: Final = ("", "number", "number", "date", "timestamp")
 _LOW: Final = (None, Operator.AT_LEAST, Operator.GREATER)

@@ -18,7 +18,7 @@ import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Mapping
 from fractions import Fraction
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,19 +45,11 @@ Stretch: TypeAlias = tuple[Cut, Cut | None]
 """Values from a cut up to, but not including, another one; or up to the end."""
 
 
-class Extent(NamedTuple):
-    """How far a set of values reaches: from a label up to, but not including, another one.
+Extent: TypeAlias = tuple[int, int, int, bool]
+"""How far a set of values reaches: from a label up to, but not including, another one; the number
+of stretches it consists of; and whether it is exact, that is, nothing but these."""
 
-    `runs` is the number of stretches it consists of, `exact` tells that it is nothing but these.
-    """
-
-    low: int
-    high: int
-    runs: int
-    exact: bool
-
-
-_LOOSE: Final = Extent(LOWEST, HIGHEST, 1, False)
+_LOOSE: Final = (LOWEST, HIGHEST, 1, False)
 
 _NUMBERS: Final = (BIGINT, DOUBLE, DECIMAL)
 _COMPONENTS: Final = {line.name: place for place, line in enumerate(_NUMBERS)}
@@ -79,7 +71,7 @@ class Ruler:
     >>> ruler = Ruler("x", None)
     >>> small = parse("x < 5").form.allowed
     >>> ruler.take_in(small)
-    >>> low, high, runs, exact = ruler.extent(small)
+    >>> low, high, _, _ = ruler.extent(small)
     >>> [low <= ruler.place(value) < high for value in (4, 4.5, 5, "4", None)]
     [True, True, False, False, False]
     """
@@ -147,7 +139,7 @@ class Ruler:
         if found is not None:
             low, high = self._around(found[0][0]), self._around(found[-1][1])
             if low is not None and high is not None:
-                return Extent(low[0], high[1], len(found), not allowed.texts)
+                return low[0], high[1], len(found), not allowed.texts
         return _LOOSE
 
     def inner_extent(self, allowed: ValueSet) -> Extent:
@@ -161,7 +153,7 @@ class Ruler:
             if start is not None and end is not None:
                 low = LOWEST if start[1] <= self.low else start[1]
                 high = HIGHEST if end[0] >= self.high else end[0]
-                return Extent(low, high, len(found), not allowed.texts)
+                return low, high, len(found), not allowed.texts
         return _LOOSE
 
     def runs(self, allowed: ValueSet) -> list[Extent]:
@@ -171,7 +163,7 @@ class Ruler:
             low, high = self._around(start), self._around(end)
             if low is None or high is None:
                 return [_LOOSE]
-            runs.append(Extent(low[0], high[1], 1, not allowed.texts))
+            runs.append((low[0], high[1], 1, not allowed.texts))
         return runs or [_LOOSE]
 
     def place(self, value: Value) -> int:

@@ -43,7 +43,7 @@ from tidegate.engine.consistency import (
 from tidegate.engine.cuts import has_int64_keys
 from tidegate.engine.ends import RangeAxes, complete
 from tidegate.engine.files import Arrays, Location, table_from_bytes, table_to_bytes
-from tidegate.engine.keys import KeyTable
+from tidegate.engine.keys import KeyTable, points
 from tidegate.engine.notation import Spelled, read_schema, read_tree, spell_schema, spell_tree
 from tidegate.engine.numbers import EndTable
 from tidegate.engine.partition import Partition, used_conditions
@@ -382,11 +382,22 @@ class _Reader:
             nodes = [read_tree(spelled, self._schema) for spelled in json.loads(f"[{texts}]")]
             require(len(nodes) == self._count, "conditions are missing")
             listed = _listed(nodes, self._schema)
-            loaded = Conditions(self._schema, lambda: listed)
-            for key in self._keys:
-                sound = KeyTable(loaded, key.columns, key.attributes).is_sound()
-                require(sound, f"({', '.join(key.attributes)}) is no key")
+            self._check_keys(Conditions(self._schema, lambda: listed))
             return listed
+
+    def _check_keys(self, conditions: Conditions) -> None:
+        """The conditions of keys allow single values, and no two on an attribute the same."""
+        by_attribute: dict[str, list[NDArray[np.int32]]] = {}
+        for key in self._keys:
+            require(key.has_distinct_groups(), "two groups have the same key")
+            for attribute, numbers in zip(key.attributes, key.columns, strict=True):
+                by_attribute.setdefault(attribute, []).append(numbers)
+        for attribute, columns in by_attribute.items():
+            numbers = np.unique(np.concatenate(columns))
+            found = {conditions.attributes[number] for number in numbers.tolist()}
+            require(found == {attribute}, "a key has another attribute than its conditions")
+            single = points(conditions, numbers)
+            require(len(single) == len(numbers), "conditions of a key do not exclude each other")
 
 
 def _listed(nodes: Sequence[Node], schema: Schema | None) -> Listed:

@@ -28,8 +28,7 @@ from tidegate.errors import (
 )
 from tidegate.filters.admission import always_fits
 from tidegate.filters.expression import Parameter, Predicate, predicates
-from tidegate.filters.filter import Filter, parse
-from tidegate.filters.literals import decode, spell
+from tidegate.filters.filter import Filter, bind, constant, parse
 from tidegate.filters.schema import Schema
 from tidegate.filters.values import BIGINT_MAX, BIGINT_MIN, OTHER, Constant, normal
 
@@ -40,6 +39,9 @@ _MOMENT: Final = pa.timestamp("us")
 _FIRST_DAY, _LAST_DAY = -719_162, 2_932_896  # of the years 1 to 9999, as days since 1970
 _MICROSECONDS: Final = 86_400_000_000  # in a day
 _DIGITS: Final = 38
+_ALIKE: Final = 16  # subscriptions of one filter that make a block
+_ALWAYS_FITTING: Final = frozenset((bool, int, float))
+_ARROW: Final = {bool: pa.bool_(), int: pa.int64(), float: pa.float64(), str: pa.string()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +83,36 @@ def subscribe(
         return Subscription(plain, read, {})
     require_parameters(read, parameters)
     bound = read.bind(**parameters)
-    constants = {name: _constant(parameters[name]) for name in read.parameters}
+    constants = {name: constant(name, parameters[name]) for name in read.parameters}
     return Subscription(plain, read, constants, bound)
+
+
+def changed(
+    old: Subscription, parameters: Mapping[str, Any], schema: Schema | None
+) -> Subscription:
+    """The subscription with some of its parameters changed.
+
+    >>> alice = subscribe("alice", "price BETWEEN :low AND :high", {"low": 1, "high": 2}, None)
+    >>> str(changed(alice, {"high": 5}, None).bound)
+    'price >= 1 AND price <= 5'
+    """
+    unknown = sorted(parameters.keys() - old.parameters.keys())
+    if unknown:
+        known = ", ".join(f":{name}" for name in old.parameters) or "none"
+        raise ParameterError(
+            f"the filter of {old.id!r} has no parameter :{unknown[0]}; it has {known}"
+        )
+    constants = {**old.parameters, **{n: constant(n, v) for n, v in parameters.items()}}
+    new = {n for n in parameters if not _fits_as_before(old.parameters[n], constants[n])}
+    for predicate in predicates(old.filter.tree) if new else ():
+        if any(isinstance(c, Parameter) and c.name in new for c in predicate.constants):
+            bind(predicate, constants, schema)  # so that what does not fit is refused
+    return Subscription(old.id, old.filter, constants)
+
+
+def _fits_as_before(old: Constant, new: Constant) -> bool:
+    """Whether a constant fits because the one before it did; see `admission.always_fits`."""
+    return type(old) is type(new) and type(new) in _ALWAYS_FITTING
 
 
 def read_id(id: Any) -> Id:
@@ -133,11 +163,6 @@ def require_parameters(filter: Filter, given: Mapping[str, Any]) -> None:
         raise ParameterError(f"the filter has no parameter {names}; it has {known}")
 
 
-def _constant(value: Any) -> Constant:
-    """A parameter's value as `Filter.bind`, which accepted it, understands it."""
-    return decode(spell(value if type(value) is str else normal(value)))  # type: ignore[arg-type]
-
-
 @dataclass(frozen=True, slots=True)
 class Block:
     """Many subscriptions of one filter, their ids and constants in columns.
@@ -158,6 +183,40 @@ class Block:
         """One of them."""
         parameters = {name: column[row].as_py() for name, column in self.columns.items()}
         return Subscription(self.ids[row].as_py(), self.filter, parameters)
+
+
+def gathered(singles: list[Subscription]) -> tuple[list[Block], list[Subscription]]:
+    """Subscriptions of one filter, if there are enough of them, as blocks; and the others."""
+    by_filter: dict[int, list[Subscription]] = {}
+    for subscription in singles:
+        if subscription.parameters:
+            by_filter.setdefault(id(subscription.filter), []).append(subscription)
+    blocks: list[Block] = []
+    gone: set[int] = set()
+    for key, alike in by_filter.items():
+        block = _block(alike) if len(alike) >= _ALIKE else None
+        if block is not None:
+            blocks.append(block)
+            gone.add(key)
+    if not gone:
+        return [], singles
+    rest = [s for s in singles if not s.parameters or id(s.filter) not in gone]
+    return blocks, rest
+
+
+def _block(alike: list[Subscription]) -> Block | None:
+    """Subscriptions of one filter as a block, if the constants of a parameter are of one type."""
+    columns: dict[str, pa.Array] = {}
+    for name in alike[0].parameters:
+        constants = [subscription.parameters[name] for subscription in alike]
+        kinds = {type(constant) for constant in constants if constant is not None}
+        arrow = _ARROW.get(kinds.pop()) if len(kinds) == 1 else None
+        if arrow is None:
+            return None
+        columns[name] = pa.array(constants, arrow)
+    ids = [subscription.id for subscription in alike]
+    kind = pa.string() if isinstance(ids[0], str) else pa.int64()
+    return Block(alike[0].filter, pa.array(ids, kind), columns)
 
 
 def read_table(

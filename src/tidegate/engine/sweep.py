@@ -8,7 +8,7 @@ of entries. It never changes.
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -195,7 +195,7 @@ class Sweep:
     @property
     def nbytes(self) -> int:
         """The memory of all of it."""
-        arrays = [array for spans in self._spans.values() for array in spans]
+        arrays: list[NDArray[Any]] = [array for spans in self._spans.values() for array in spans]
         if self._owned is not None:
             arrays += [entries for entries, _ in self._owned]
         ranges = 0 if self._owned is None else sum(each.nbytes for _, each in self._owned)

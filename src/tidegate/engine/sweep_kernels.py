@@ -10,7 +10,7 @@ low <= v <= high. Without a range an entry has all numbers there, from LOWEST to
 event without a value asks for just that: it passes low <= least and most <= high with these two.
 """
 
-from typing import Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 from numba import njit
@@ -23,6 +23,7 @@ U64: TypeAlias = NDArray[np.uint64]
 U32: TypeAlias = NDArray[np.uint32]
 I64: TypeAlias = NDArray[np.int64]
 I32: TypeAlias = NDArray[np.int32]
+Integer: TypeAlias = int | np.integer[Any]  # compiled, they are the same
 
 ZONE: Final = 64
 LOWEST: Final = -(2**31)
@@ -56,7 +57,7 @@ def count(
     spans: Spans,
     events: Events,
     alive: U64,
-    first_code: int,
+    first_code: Integer,
     counts: I64,
 ) -> None:
     """Add to each event how many entries hold for it."""
@@ -72,7 +73,7 @@ def count(
         )
         first, last = _reached(
             spans.zone_low, spans.reach, base, np.int64(zone_start[group + 1]),
-            events.least[event], events.most[event], axes,
+            events.least, events.most, event, axes,
         )  # fmt: skip
         found = np.uint64(0)
         for zone in range(first, last):
@@ -101,8 +102,8 @@ def write(
     spans: Spans,
     events: Events,
     alive: U64,
-    first_code: int,
-    start: int,
+    first_code: Integer,
+    start: Integer,
     out_event: I32,
     out_code: I32,
 ) -> tuple[int, int]:
@@ -125,7 +126,7 @@ def write(
         )
         first, last = _reached(
             spans.zone_low, spans.reach, base, np.int64(zone_start[group + 1]),
-            events.least[event], events.most[event], axes,
+            events.least, events.most, event, axes,
         )  # fmt: skip
         for zone in range(first, last):
             if axes > 0 and zone_high[zone] < events.most[event]:
@@ -143,14 +144,14 @@ def write(
                     held &= held - np.uint64(1)
                     start_code, stop_code = code_start[shared], code_start[shared + 1]
                     if at + np.uint64(stop_code - start_code) > room:
-                        return event, np.int64(begin)
+                        return event, int(begin)
                     for code in range(start_code, stop_code):
                         if is_alive(alive, first_code + code):
                             out_code[at] = first_code + code
                             at += np.uint64(1)
                 continue
             if at + np.uint64(ZONE) > room:
-                return event, np.int64(begin)
+                return event, int(begin)
             for quarter in range(4):
                 part = held >> np.uint64(16 * quarter) & np.uint64(0xFFFF)
                 write_codes(out_code, at, np.int32(first_code + entry + 16 * quarter), part)
@@ -158,7 +159,7 @@ def write(
         row = events.row[event]
         for i in range(begin, at):
             out_event[i] = row
-    return size, np.int64(at)
+    return size, int(at)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -174,8 +175,8 @@ def meet(
     least: I32,
     most: I32,
     alive: U64,
-    group: int,
-    first_code: int,
+    group: Integer,
+    first_code: Integer,
     out: I32,
 ) -> int:
     """Write the codes that one event meets in its group; how many there are.
@@ -190,9 +191,9 @@ def meet(
         np.int64(group_start[group]),
         np.int64(group_start[group + 1]),
     )
-    first, last = base, np.int64(zone_start[group + 1])
-    if axes > 0:
-        first, last = _reached(zone_low, reach, first, last, least[0], most[0], axes)
+    first, last = _reached(
+        zone_low, reach, base, np.int64(zone_start[group + 1]), least, most, 0, axes
+    )
     at = np.uint64(0)
     for zone in range(first, last):
         if axes > 0 and zone_high[zone] < most[0]:
@@ -215,7 +216,7 @@ def meet(
             part = held >> np.uint64(16 * quarter) & np.uint64(0xFFFF)
             write_codes(out, at, np.int32(first_code + entry + 16 * quarter), part)
             at += popcount(part)
-    return np.int64(at)
+    return int(at)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -251,15 +252,22 @@ def _shape(spans: Spans, events: Events) -> tuple[int, int, int]:
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _reached(
-    zone_low: I32, reach: I32, first: int, last: int, least: int, most: int, axes: int
-) -> tuple[int, int]:
+    zone_low: I32,
+    reach: I32,
+    first: Integer,
+    last: Integer,
+    least: I32,
+    most: I32,
+    event: Integer,
+    axes: Integer,
+) -> tuple[Integer, Integer]:
     """The zones of a group that begin by `least`, from the first on that may reach `most`."""
     if axes == 0:
         return first, last
     start, stop = first, last
     while start < stop:  # the first zone that begins above
         middle = (start + stop) >> 1
-        if zone_low[middle] <= least:
+        if zone_low[middle] <= least[event]:
             start = middle + 1
         else:
             stop = middle
@@ -267,7 +275,7 @@ def _reached(
     start, stop = first, end
     while start < stop:  # the first zone by which `most` is reached
         middle = (start + stop) >> 1
-        if reach[middle] < most:
+        if reach[middle] < most[event]:
             start = middle + 1
         else:
             stop = middle
@@ -278,19 +286,19 @@ def _reached(
 def _held(
     low: I32,
     high: I32,
-    axes: int,
-    stride: int,
-    entry: int,
-    count: int,
+    axes: Integer,
+    stride: Integer,
+    entry: Integer,
+    count: Integer,
     least: I32,
     most: I32,
-    event: int,
-    size: int,
+    event: Integer,
+    size: Integer,
     alive: U64,
-    first_code: int,
+    first_code: Integer,
 ) -> np.uint64:
     """The entries of a zone, a bit each, that hold for an event."""
-    held = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
+    held: np.uint64 = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
     if count < ZONE:
         held >>= np.uint64(ZONE - count)
     for axis in range(axes):

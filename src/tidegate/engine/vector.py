@@ -13,7 +13,7 @@ opinion in the tests, the plain loops of `PLAIN` stand in for them; both do the 
 from collections.abc import Callable
 from typing import Any, Final
 
-from llvmlite import ir
+from llvmlite import ir  # type: ignore[import-untyped]
 from numba import config, njit, types, uint64
 from numba.core import cgutils
 from numba.extending import intrinsic
@@ -94,7 +94,7 @@ def _meet_all(typing: Any, out: Any, at: Any, rows: Any, refs: Any, start: Any, 
         target = _data(context, builder, signature.args[0], given[0])
         source = _data(context, builder, signature.args[2], given[2])
         numbers = _data(context, builder, signature.args[3], given[3])
-        met = cgutils.alloca_once(builder, _ROW)
+        met = cgutils.alloca_once(builder, _ROW)  # type: ignore[no-untyped-call]
         builder.store(_load(builder, target, given[1]), met)
         one = ir.Constant(_I64, 1)
         with cgutils.for_range_slice(builder, given[4], given[5], one, intp=_I64) as (i, _):
@@ -186,7 +186,7 @@ def _write_codes(typing: Any, out: Any, at: Any, first: Any, mask: Any) -> Any:
         target = _data(context, builder, signature.args[0], given[0])
         codes = builder.add(_spread(builder, given[2]), ir.Constant(_CODES, list(range(16))))
         bits = builder.bitcast(builder.trunc(given[3], ir.IntType(16)), _MASK)
-        compress = cgutils.get_or_insert_function(
+        compress = cgutils.get_or_insert_function(  # type: ignore[no-untyped-call]
             builder.module,
             ir.FunctionType(_CODES, [_CODES, _MASK, _CODES]),
             "llvm.experimental.vector.compress.v16i32",
@@ -350,7 +350,7 @@ _FORMS: Final[dict[str, tuple[Any, Any]]] = {
 }
 VECTOR: Final = {name: intrinsic(forms[0]) for name, forms in _FORMS.items()}
 PLAIN: Final = {name: njit(error_model="numpy")(forms[1]) for name, forms in _FORMS.items()}
-_USED: Final = PLAIN if config.BOUNDSCHECK else VECTOR
+_USED: Final = PLAIN if config.BOUNDSCHECK else VECTOR  # type: ignore[attr-defined]
 
 put: Any = _USED["put"]
 """put(out, at, rows, row): the row at `at` becomes that at `row`."""

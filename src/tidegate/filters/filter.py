@@ -23,7 +23,7 @@ from tidegate.filters.literals import decode, spell
 from tidegate.filters.schema import Schema
 from tidegate.filters.shapes import read
 from tidegate.filters.template import Template, fill
-from tidegate.filters.values import OTHER, Constant, normal
+from tidegate.filters.values import BIGINT_MAX, BIGINT_MIN, OTHER, Constant, normal
 
 
 def parse(text: str, schema: Schema | None = None) -> "Filter":
@@ -170,6 +170,11 @@ class Filter:
 
 def constant(name: str, value: Any) -> Constant:
     """The value of a parameter as a constant of the language."""
+    kind = type(value)
+    if (kind is float and value - value == 0.0 != value) or (kind is str and value.isascii()):
+        return value  # type: ignore[no-any-return]
+    if kind is int and BIGINT_MIN <= value <= BIGINT_MAX:
+        return value  # type: ignore[no-any-return]
     plain = value if type(value) is str else normal(value)
     if plain is OTHER:
         raise FilterTypeError(
