@@ -1,11 +1,13 @@
 """The `tidegate` command, used as a person uses it."""
 
+import importlib
 import json
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner, Result
 
+import bench
 import bench.parse
 import bench.relate
 import tidegate as tg
@@ -126,12 +128,22 @@ def test_a_bad_schema_file_is_refused(schema: str, tmp_path: Path) -> None:
     assert "error:" in said.output
 
 
-def test_the_demo_tours_the_language() -> None:
+def test_the_demo_tours_the_language_and_the_index() -> None:
     said = run("demo")
     assert said.exit_code == 0
     for part in ("What a filter says", "Why an event passes", "How filters relate", "refused"):
         assert part in said.output
     assert said.output.count("write instead:") == 6
+    assert "Who wants this event?" in said.output
+    assert "docs/engine.md" in said.output
+
+
+def test_every_benchmark_that_is_listed_can_be_run() -> None:
+    refused = run("bench", "nonsense").output
+    assert {"parse", "relate", "match"} <= set(bench.NAMES)
+    for name in bench.NAMES:
+        assert name in refused
+        assert callable(importlib.import_module(f"bench.{name}").run)
 
 
 @pytest.fixture

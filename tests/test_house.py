@@ -182,4 +182,6 @@ def loaded_by(statement: str) -> set[str]:
 
 def test_importing_tidegate_leaves_the_heavy_libraries_alone() -> None:
     assert "wave" in loaded_by("import wave")
-    assert loaded_by("import tidegate") & {"pyspark", "numba"} == set()
+    assert loaded_by("import tidegate") & {"pyspark", "numba", "pyarrow"} == set()
+    assert "numba" in loaded_by("from tidegate import Index")
+    assert "pyspark" not in loaded_by("from tidegate import Index")

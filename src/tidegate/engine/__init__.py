@@ -1,4 +1,58 @@
 """Which filters does an event meet?
 
-`columns` turns events, however they come, into columns of keys on the lines of `filters.lines`.
+The folder in the order in which to read it. `docs/engine.md` tells the same as a story.
+
+What people use
+
+- `index`: which subscriptions want an event, while they come, change and go
+- `subscription`: what a subscription is, and how many come in at once
+- `matches`: the ids that one event met
+- `description`: what an index is made of
+- `scan`: the same index, the slow and obvious way; the tests hold `index` against it
+
+What filters become
+
+- `conditions`: what filters have in common, numbered
+- `programs`: Boolean trees in postfix notation
+- `ranges`: ranges whose constants nearly all differ; `cuts`: where a column of constants cuts a line
+- `sharing`: which subscriptions ask for the very same
+- `draft`: all of that together, before it is decided where it is kept
+
+Where they are kept
+
+- `layout`: which entry goes where, and in which order
+- `assemble`: from that plan to flat arrays, and back
+- `segment`: many subscriptions, compiled; it never changes
+- `sources`: what subscriptions were given as
+
+What events become
+
+- `columns`: one attribute of a batch as keys; `arrow`: the same of Arrow columns, all at once
+- `encoded`: a batch, with what was worked out about it
+- `axes`: where values lie among the ends of conditions; `texts`: which strings meet conditions
+- `rows`: conditions as they are asked about a batch
+- `points`: which condition of a key a value meets; `keys`: which group has an event's key
+- `range_lines`, `ends`, `numbers`: where values lie among the ends of ranges
+
+How they meet
+
+- `partition`: entries kept together, and how a batch meets them
+- `kernels`: the same, compiled, 512 events at a time; `vector`: what is done to 512 events at once
+- `sweep`, `sweep_kernels`: entries that are a key and ranges
+- `single`, `single_kernels`: one event
+- `output`: where results go
+
+On disk
+
+- `files`: named arrays in one file, mapped into memory
+- `store`: an index as such arrays; `records`: what subscriptions were given as
+- `notation`: filters and schemas in writing
+- `consistency`: whether the arrays of a file fit together
+
+Filters among filters
+
+- `boxes`: which filters match an event, cover a filter, are covered by it, overlap it
+- `ruler`: where values lie among the cuts of an attribute
+- `integer_boxes`: a changing set of integer boxes; `box_kernels`: the search in it;
+  `box_packing`: how it is put in order
 """

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from tidegate.engine import kernels
 from tidegate.engine.conditions import Conditions
-from tidegate.engine.draft import Draft, pick, starts
+from tidegate.engine.draft import Draft, lengths, pick, starts
 from tidegate.engine.ends import RangeAxes
 from tidegate.engine.keys import KeyTable
 from tidegate.engine.layout import Plan, skeletons
@@ -179,9 +179,9 @@ def _order(
     _, run, length = np.unique(first, return_inverse=True, return_counts=True)
     lonely = (length[run] < _ENOUGH) | (first == kernels.NO_ROW)
     order = np.lexsort((ref_count, first, lonely))
-    heads, lengths = np.unique(first[~lonely], return_counts=True)
-    sizes = _even(lengths)
-    zones = -(-lengths // kernels.ZONE)
+    heads, counts = np.unique(first[~lonely], return_counts=True)
+    sizes = _even(counts)
+    zones = -(-counts // kernels.ZONE)
     rest = _even(np.array([np.count_nonzero(lonely)]))
     return (
         order,
@@ -190,12 +190,14 @@ def _order(
     )
 
 
-def _even(lengths: NDArray[Any]) -> Integers:
-    """Runs of these lengths cut into zones of nearly equal size."""
-    zones = -(-lengths // kernels.ZONE)
-    run = np.repeat(np.arange(len(lengths)), zones)
+def _even(sizes: NDArray[Any]) -> Integers:
+    """Runs of these sizes cut into zones of nearly equal size."""
+    zones = -(-sizes // kernels.ZONE)
+    run = np.repeat(np.arange(len(sizes)), zones)
     within = np.arange(int(zones.sum())) - np.repeat(np.cumsum(zones) - zones, zones)
-    return lengths[run] * (within + 1) // zones[run] - lengths[run] * within // zones[run]
+    begin: Integers = sizes[run] * within // zones[run]
+    end: Integers = sizes[run] * (within + 1) // zones[run]
+    return end - begin
 
 
 def _first_range(
@@ -277,14 +279,14 @@ def _set_entries(
     first: int,
 ) -> None:
     """Say of the subscriptions kept there which entry they have, numbered from `first` on."""
-    each = np.diff(code_start.astype(np.int64)) if len(code_start) else np.ones(count, np.int64)
+    each = lengths(code_start) if len(code_start) else np.ones(count, np.int64)
     here = slice(kept.first_code, kept.first_code + kept.codes)
     entry[here] = np.repeat(np.arange(first, first + count), each)
 
 
 def _take_sweep_apart(sweep: Sweep, names: dict[str, int]) -> _Apart:
     """The same of a sweep."""
-    group = np.repeat(np.arange(len(sweep.key)), np.diff(sweep.group_start.astype(np.int64)))
+    group = np.repeat(np.arange(len(sweep.key)), lengths(sweep.group_start))
     refs = np.sort(np.stack([column[group] for column in sweep.key.columns], axis=1), axis=1)
     numbers = [names.setdefault(name, len(names)) for name in sweep.attributes]
     owner = _joined([entries for entries, _ in sweep.owned], np.int64)
@@ -314,15 +316,13 @@ def _take_apart(partition: Partition, programs: Programs, names: dict[str, int])
     ref_count = _counts(entries.ref_start, count)
     owner = np.repeat(np.arange(count), ref_count)
     refs = entries.refs.astype(np.int32)
-    heads = np.repeat(entries.zone_head, np.diff(entries.zone_entry.astype(np.int64)))
+    heads = np.repeat(entries.zone_head, lengths(entries.zone_entry))
     headed = np.flatnonzero(heads != kernels.NO_ROW)
     refs = np.concatenate([refs, heads[headed].astype(np.int32)])
     owner = np.concatenate([owner, headed])
     ref_count[headed] += 1
     if partition.key is not None:
-        group = np.repeat(
-            np.arange(len(entries.group_start) - 1), np.diff(entries.group_start.astype(np.int64))
-        )
+        group = np.repeat(np.arange(len(entries.group_start) - 1), lengths(entries.group_start))
         for column in partition.key.columns:
             refs = np.concatenate([refs, column[group]])
             owner = np.concatenate([owner, np.arange(count)])
@@ -347,4 +347,4 @@ def _take_apart(partition: Partition, programs: Programs, names: dict[str, int])
 
 
 def _counts(start: NDArray[np.uint32], count: int) -> Integers:
-    return np.diff(start.astype(np.int64)) if len(start) else np.zeros(count, np.int64)
+    return lengths(start) if len(start) else np.zeros(count, np.int64)

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from tidegate.engine.arrow import Stretch
 from tidegate.filters.lines import STRING, Line
+from tidegate.filters.values import BIGINT_MIN
 from tidegate.filters.valueset import ValueSet
 
 Ranks: TypeAlias = NDArray[np.uint32]
@@ -76,11 +77,11 @@ class Axis:
     def _looked_up(self, cuts: NDArray[np.int64], stretch: Stretch) -> Ranks:
         """Ranks from a table of all keys between the first and the last cut, if they are few."""
         scale, first, last = stretch.line.scale, int(cuts[0]), int(cuts[-1])
-        if last - first > _TABLE:
+        if last - first > _TABLE or first == BIGINT_MIN:
             return np.searchsorted(cuts, stretch.keys, side="right").astype(np.uint32)
         table = self._tables.get(scale)
         if table is None:
-            keys = np.arange(first - 1, last + 1)
+            keys = np.arange(last - first + 2) + (first - 1)
             found = np.searchsorted(cuts, keys, side="right").astype(np.uint32)
             table = self._tables[scale] = found
         clipped = np.clip(stretch.keys, first - 1, last)

@@ -18,6 +18,7 @@ Invariant: the answers are those of `Filter.matches`, `covers` and `overlaps`, f
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import product
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -63,8 +64,8 @@ _UNSURELY: Final = np.zeros(1, np.uint8)
 class BoxStore:
     """Filters, all read under one schema, and the four questions about them.
 
-    A filter has a handle, an integer that is never given twice; answers are arrays of handles, in no
-    particular order. What cannot be decided is answered as everywhere: it does not cover, and it
+    A filter has a handle, an integer that is never given twice; answers are arrays of handles, in
+    no particular order. What cannot be decided is answered as everywhere: it does not cover, and it
     overlaps. One thread at a time, asking included.
 
     >>> from tidegate import parse
@@ -295,7 +296,7 @@ class BoxStore:
                 lawful &= np.array([allowed[label] for label in labels.tolist()], np.bool_)
         matches = _matching(events)
         return [
-            self._stabbed(bounds[row : row + 1], lawful[row], lambda f, row=row: matches(f, row))
+            self._stabbed(bounds[row : row + 1], bool(lawful[row]), partial(matches, row))
             for row in range(len(batch))
         ]
 
@@ -431,11 +432,7 @@ class _Question(NamedTuple):
 
 def _exact(extents: list[_Extents]) -> bool:
     """Whether integers say everything about these boxes."""
-    for each in extents:
-        for _, _, _, exact in each.values():
-            if not exact:
-                return False
-    return True
+    return all(exact for each in extents for _, _, _, exact in each.values())
 
 
 def _single(extents: list[_Extents]) -> bool:
@@ -444,10 +441,7 @@ def _single(extents: list[_Extents]) -> bool:
 
 
 def _in_one_run(extents: _Extents) -> bool:
-    for _, _, runs, _ in extents.values():
-        if runs > 1:
-            return False
-    return True
+    return all(runs == 1 for _, _, runs, _ in extents.values())
 
 
 def _hull(extents: list[_Extents]) -> _Extents:
@@ -463,16 +457,16 @@ def _hull(extents: list[_Extents]) -> _Extents:
     return found
 
 
-def _matching(events: Any) -> Callable[[Filter, int], bool]:
+def _matching(events: Any) -> Callable[[int, Filter], bool]:
     """Whether a filter matches one event of a batch, by the number of its row."""
     if isinstance(events, Sequence):
-        return lambda f, row: f.matches(events[row])
+        return lambda row, f: f.matches(events[row])
     if isinstance(events, pa.RecordBatch):
         events = pa.Table.from_batches([events])
     table = events if isinstance(events, pa.Table) else pa.Table.from_pandas(events)
     columns = set(table.column_names)
 
-    def matches(f: Filter, row: int) -> bool:
+    def matches(row: int, f: Filter) -> bool:
         names = {attribute_path(attribute)[0] for attribute in f.attributes} & columns
         try:
             found = table.select(sorted(names)).slice(row, 1).to_pylist()

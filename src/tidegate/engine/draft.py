@@ -382,12 +382,20 @@ def starts(counts: NDArray[Any]) -> Integers:
     return found
 
 
+def lengths(start: NDArray[Any]) -> Integers:
+    """How long the parts are that begin and end there: `starts` turned round."""
+    whole: Integers = start.astype(np.int64)
+    found: Integers = np.diff(whole)
+    return found
+
+
 def pick(begin: NDArray[Any], counts: NDArray[Any]) -> Integers:
     """The places begin[i], begin[i] + 1, … of all i, as many as counted."""
     ends = np.cumsum(counts)
     if not len(ends) or not ends[-1]:
         return np.empty(0, np.int64)
-    return np.arange(ends[-1]) + np.repeat(begin - ends + counts, counts)
+    found: Integers = np.arange(ends[-1]) + np.repeat(begin - ends + counts, counts)
+    return found
 
 
 def _nothing(size: int) -> _Part:

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidegate.engine import kernels
+from tidegate.engine.draft import lengths
 from tidegate.engine.range_lines import Lines, RangeLines
 from tidegate.engine.ranges import Ranges
 from tidegate.filters.schema import Schema
@@ -72,9 +73,8 @@ class RangeAxes:
 
     def _group(self) -> Integers:
         """The group of each range's entry."""
-        sizes = np.diff(self._entries.group_start.astype(np.int64))
-        of_entry = np.repeat(np.arange(self._groups), sizes)
-        return np.repeat(of_entry, np.diff(self._entries.range_start.astype(np.int64)))
+        of_entry = np.repeat(np.arange(self._groups), lengths(self._entries.group_start))
+        return np.repeat(of_entry, lengths(self._entries.range_start))
 
     def compared(self) -> Iterator[tuple[str, set[str]]]:
         """For each attribute, the names of the lines on which its ranges are compared."""
@@ -198,7 +198,7 @@ def _whole_place(
     starts: NDArray[np.uint32], place: NDArray[np.uint32], at: Integers, axis: Integers, groups: int
 ) -> Integers:
     """Places among the ends of a group, axis after axis, as places among all ends."""
-    sizes = np.diff(starts.astype(np.int64), append=0).reshape(-1, groups + 1)
+    sizes = lengths(np.append(starts, 0)).reshape(-1, groups + 1)
     before = np.zeros_like(sizes)
     before[1:] = np.cumsum(sizes[:-1], axis=0)
     return starts[at].astype(np.int64) + place - before.ravel()[at]

@@ -58,7 +58,7 @@ _PENDING: Final = 2_048  # subscriptions that are compiled together
 _FEW: Final = 16  # pending subscriptions that a single event is compared with one by one
 _ALIKE: Final = 4  # segments of like size that are merged
 _GROWTH: Final = 2.0  # a segment is like smaller ones if it is at most so many times all of them
-_SPARSE: Final = 0.5  # of a segment dead, from which on it is rebuilt
+_CHANGED: Final = 0.1  # of all subscriptions new or dead, from which on everything is rebuilt
 
 
 class _Live:
@@ -681,17 +681,21 @@ class Index:
 
 
 def _due(lives: list[_Live]) -> list[_Live]:
-    """The segments to be merged now: the smallest ones, if enough of them are of like size."""
+    """The segments to be merged now.
+
+    All of them, if much has changed since the largest was made. Otherwise the smallest ones, if
+    enough of them are of like size.
+    """
     ordered = sorted(lives, key=lambda live: live.size)
-    chosen = 0
-    total = 0
+    total = sum(live.size for live in lives)
+    news = sum(live.size for live in ordered[:-1]) + sum(live.dead for live in lives)
+    if news > max(_CHANGED * total, _ALIKE * _PENDING):
+        return ordered
+    chosen, smaller = 0, 0
     for place, live in enumerate(ordered, 1):
-        if place <= 1 or live.size <= _GROWTH * max(total, _PENDING):
-            if place >= _ALIKE:
-                chosen = place
-            total += live.size
-        else:
+        if place > 1 and live.size > _GROWTH * max(smaller, _PENDING):
             break
-    if chosen:
-        return ordered[:chosen]
-    return [live for live in lives if live.dead > _SPARSE * len(live.segment)][:1]
+        smaller += live.size
+        if place >= _ALIKE:
+            chosen = place
+    return ordered[:chosen]

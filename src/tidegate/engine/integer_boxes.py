@@ -1,11 +1,11 @@
 """A changing set of integer boxes: which of them reach a bound, which keep within one?
 
 The questions are those of `box_kernels`, and so is the work; here, boxes come and go. New ones are
-put into a short **tail** that is compared one by one. A full tail is packed into a segment, together
-with the segments before it that are not several times as large (the logarithmic method of Bentley
-and Saxe, "Decomposable Searching Problems I", 1980): segments lie end to end in the same arrays, the
-largest first, and only the last ones are packed anew. A box that is removed loses its flags, and
-goes when its segment is packed the next time.
+put into a short **tail** that is compared one by one. A full tail is packed into a segment, and
+with it the segments before it that are not several times as large (the logarithmic method of
+Bentley and Saxe, "Decomposable Searching Problems I", 1980): segments lie end to end in the same
+arrays, the largest first, and only the last ones are packed anew. A box that is removed loses its
+flags, and goes when its segment is packed the next time.
 """
 
 from collections.abc import Sequence
@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidegate.engine import box_kernels as kernels
+from tidegate.engine import box_packing as packing
 
 Integers: TypeAlias = NDArray[np.int64]
 _Scalar = TypeVar("_Scalar", bound=np.generic)
@@ -201,7 +202,7 @@ class IntegerBoxes:
         start = self._packed_count
         if begin < len(self._segments):
             start = int(self._segments[begin, kernels.BOXES])
-        kept, listed = kernels.unpack(
+        kept, listed = packing.unpack(
             self._segments[begin:],
             *self._packed[:5],
             *self._tail,
@@ -209,7 +210,7 @@ class IntegerBoxes:
             self._packed_count,
             self._count,
         )
-        order, segment = kernels.pack(listed, self._sides)
+        order, segment = packing.pack(listed, self._sides)
         kept = kept[order]
         stop = start + len(kept)
         for array in (self._flags, self._handles, self._slots):
@@ -230,8 +231,25 @@ class IntegerBoxes:
         segment.starts[:] += np.uint32(members)
         where = (start, stop, sides, sides + len(segment.sides), buckets, starts, rows, digests)
         self._segments = np.concatenate([self._segments, np.array([where], np.int64)])
-        self._packed = kernels.Segment(*map(_spliced, self._packed, sizes, segment))
-        self._sizes.append(tuple(map(int.__add__, sizes, map(len, segment))))
+        self._packed = kernels.Segment(
+            _spliced(self._packed.sides, sides, segment.sides),
+            _spliced(self._packed.buckets, buckets, segment.buckets),
+            _spliced(self._packed.levels, levels, segment.levels),
+            _spliced(self._packed.starts, starts, segment.starts),
+            _spliced(self._packed.members, members, segment.members),
+            _spliced(self._packed.rows, rows, segment.rows),
+            _spliced(self._packed.digests, digests, segment.digests),
+        )
+        added = (
+            len(segment.sides),
+            len(segment.buckets),
+            len(segment.levels),
+            len(segment.starts),
+            len(segment.members),
+            len(segment.rows),
+            len(segment.digests),
+        )
+        self._sizes.append(tuple(size + more for size, more in zip(sizes, added, strict=True)))
 
 
 def _longer(array: NDArray[_Scalar]) -> NDArray[_Scalar]:

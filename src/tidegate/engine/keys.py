@@ -23,6 +23,9 @@ Integers: TypeAlias = NDArray[np.int64]
 
 NO_GROUP: Final = -1
 
+_DENSE: Final = 8  # codes for each group, at most, that are worth a table
+_SMALL: Final = 65_536
+
 
 def is_point(held: ValueSet) -> bool:
     """Whether the set has one value at most on each line, and is not about text or absence."""
@@ -131,21 +134,33 @@ class KeyTable:
             if own < 0:
                 return NO_GROUP
             code = code * len(self._distinct[column]) + own
-        if len(places) == 1:  # every place has its group
-            return int(self._order[code])
+        if self._by_place is not None:
+            return int(self._by_place[code])
         at = bisect_left(self._codes, code)
         return int(self._order[at]) if at < len(self) and self._codes[at] == code else NO_GROUP
 
     def _groups(self, codes: Integers, known: NDArray[np.bool_]) -> Integers:
-        if len(self.attributes) == 1:  # every place has its group: places are the groups' order
-            return np.where(known, self._order[np.where(known, codes, 0)], NO_GROUP)
+        if self._by_place is not None:
+            return np.where(known, self._by_place[np.where(known, codes, 0)], NO_GROUP)
         at = np.minimum(np.searchsorted(self._codes, codes), len(self) - 1)
         known &= self._codes[at] == codes
         return np.where(known, self._order[at], NO_GROUP)
+
+    @cached_property
+    def _by_place(self) -> NDArray[np.int32] | None:
+        """The group of each code there can be, if they are not too many."""
+        size = 1
+        for distinct in self._distinct:
+            size *= len(distinct)
+        if size > max(_DENSE * len(self), _SMALL):
+            return None
+        groups = np.full(size, NO_GROUP, np.int32)
+        groups[self._codes] = self._order
+        return groups
 
     @property
     def nbytes(self) -> int:
         """The memory of the keys."""
         places = self._places if "_places" in self.__dict__ else []
-        arrays = (*self.columns, *places, self._codes, self._order)
+        arrays: tuple[NDArray[Any], ...] = (*self.columns, *places, self._codes, self._order)
         return sum(array.nbytes for array in arrays)

@@ -29,6 +29,8 @@ Integers: TypeAlias = NDArray[np.int64]
 _ENOUGH: Final = 16_384  # entries that make sorting every batch by their key worth while
 _SELECTIVE: Final = 0.5  # of its entries that an event may meet, at most, for a key to pay
 _GAIN: Final = 0.7  # of the entries met that a longer key may leave, at most
+_FOLLOWING: Final = 8  # entries that are swept if many are
+_PLANS: Final = 12  # by key, of entries of one kind
 _LONGEST: Final = 3  # attributes of a key
 _FEW: Final = 4_096  # conditions, of a segment that will be merged soon
 _SWEPT: Final = 2  # attributes whose ranges are swept
@@ -53,26 +55,42 @@ def plan(draft: Draft, subscribers: Integers) -> list[Plan]:
     for programs in (False, True):
         for shared in (False, True):
             mine = np.flatnonzero((has_program == programs) & ((subscribers > 1) == shared))
-            rest: list[Integers] = []
-            while keyable is not None and len(mine) >= _ENOUGH:
-                chosen = _choose_key(keyable, mine)
-                if chosen is None:
-                    break
-                entries, keys = chosen
-                mine = np.setdiff1d(mine, entries, assume_unique=True)
-                swept = _sweepable(draft, entries, len(keys)) & (not programs)
-                if np.count_nonzero(swept) >= _ENOUGH // 2:
-                    own = tuple(column[swept] for column in keys)
-                    plans.append(Plan(entries[swept], own, shared, programs, sweep=True))
-                    entries, keys = entries[~swept], tuple(column[~swept] for column in keys)
-                if len(entries) >= _ENOUGH:
-                    plans.append(Plan(entries, keys, shared, programs))
-                else:
-                    rest.append(entries)
-            mine = np.concatenate([mine, *rest])
+            if keyable is not None:
+                keyed, mine = _by_key(draft, keyable, mine, shared, programs)
+                plans += keyed
             if len(mine):
                 plans.append(Plan(mine, (), shared, programs))
     return plans
+
+
+def _by_key(
+    draft: Draft, keyable: "_KeyConditions", mine: Integers, shared: bool, programs: bool
+) -> tuple[list[Plan], Integers]:
+    """Plans of entries that have keys, and the entries left.
+
+    Sweeps are cheap, so once there are enough entries for one, the others follow, however few.
+    """
+    plans: list[Plan] = []
+    rest: list[Integers] = []
+    enough = _ENOUGH
+    while len(mine) >= enough and len(plans) < _PLANS:
+        chosen = _choose_key(keyable, mine, enough)
+        if chosen is None:
+            break
+        entries, keys = chosen
+        swept = _sweepable(draft, entries, len(keys)) & (not programs)
+        if np.count_nonzero(swept) >= max(enough // 2, 1):
+            own = tuple(column[swept] for column in keys)
+            plans.append(Plan(entries[swept], own, shared, programs, sweep=True))
+            mine = np.setdiff1d(mine, entries[swept], assume_unique=True)
+            enough = _FOLLOWING if len(mine) < _ENOUGH else _ENOUGH
+            continue
+        mine = np.setdiff1d(mine, entries, assume_unique=True)
+        if len(entries) >= _ENOUGH:
+            plans.append(Plan(entries, keys, shared, programs))
+        else:
+            rest.append(entries)
+    return plans, np.concatenate([mine, *rest])
 
 
 def _sweepable(draft: Draft, entries: Integers, keys: int) -> NDArray[np.bool_]:
@@ -85,7 +103,9 @@ def _sweepable(draft: Draft, entries: Integers, keys: int) -> NDArray[np.bool_]:
     fits = np.isin(attribute, chosen) & ~ranges.take(which).reaches_everywhere()
     owner = np.repeat(np.arange(len(entries)), counts)
     fitting = np.bincount(owner[fits], minlength=len(entries))
-    return (np.diff(draft.ref_start)[entries] == keys) & (fitting == counts)
+    bare: NDArray[np.bool_] = np.diff(draft.ref_start)[entries] == keys
+    swept: NDArray[np.bool_] = bare & (fitting == counts)
+    return swept
 
 
 class _KeyConditions:
@@ -106,7 +126,7 @@ class _KeyConditions:
         refs, entries = draft.refs[wanted], entries[wanted]
         for number in np.unique(attribute[refs]).tolist() if len(refs) else ():
             here = attribute[refs] == number
-            if np.count_nonzero(here) >= _ENOUGH:
+            if np.count_nonzero(here) >= _FOLLOWING:
                 column = np.full(len(draft), -1, np.int32)
                 column[entries[here]] = refs[here]
                 self._columns[number] = column
@@ -122,7 +142,7 @@ class _KeyConditions:
 
 
 def _choose_key(
-    keyable: _KeyConditions, entries: Integers
+    keyable: _KeyConditions, entries: Integers, enough: int
 ) -> tuple[Integers, tuple[NDArray[np.int32], ...]] | None:
     """The key that leaves an event the fewest of these entries, and the entries that have it."""
     chosen: list[int] = []
@@ -135,7 +155,7 @@ def _choose_key(
                 continue
             own = keyable.column(attribute)[entries]
             having = np.flatnonzero(own >= 0)
-            if len(having) < _ENOUGH:
+            if len(having) < enough:
                 continue
             _, joint = np.unique(codes[having] * (int(own.max()) + 1) + own[having],
                                  return_inverse=True)  # fmt: skip

@@ -72,7 +72,8 @@ class PointTable:
         """The condition that one value meets, or `NO_CONDITION`."""
         table = self._table(attribute, line.name, line.scale)
         if isinstance(table, dict):
-            return table.get(key, NO_CONDITION)
+            number: int = table.get(key, NO_CONDITION)
+            return number
         keys, numbers = table
         at = bisect_left(keys, key)
         return int(numbers[at]) if at < len(keys) and keys[at] == key else NO_CONDITION

@@ -21,7 +21,7 @@ from tidegate.filters.attribute import Attribute
 from tidegate.filters.expression import Mode, Operator, Predicate
 from tidegate.filters.lines import DECIMAL, FAMILY_LINES, Line
 from tidegate.filters.meaning import allowed
-from tidegate.filters.values import BIGINT_MAX, BIGINT_MIN, normal
+from tidegate.filters.values import BIGINT_MAX, BIGINT_MIN, OTHER, normal
 
 Kinds: TypeAlias = NDArray[np.uint8]
 Integers: TypeAlias = NDArray[np.int64]
@@ -94,7 +94,9 @@ class Ranges:
             ):
                 if operator is not None:
                     constant = _typed(np.array([bits], np.int64), _TYPES[kind & 7])[0].as_py()
-                    held = allowed(Predicate("x", operator, (normal(constant),)), None)
+                    plain = normal(constant)
+                    assert plain is not OTHER
+                    held = allowed(Predicate("x", operator, (plain,)), None)
                     start, stop = held.spans.get("decimal", (0, 0))
                     first, after = max(first, -(-start // step)), min(after, -(-stop // step))
             known[kind, low, high] = (first, after - 1)
@@ -105,7 +107,8 @@ class Ranges:
         constants = self.kind != KEYS
         low = (self.low == -(2**63)) | (constants & (self.kind >> _LOW_SHIFT & 3 == 0))
         high = (self.high == 2**63 - 1) | (constants & (self.kind >> _HIGH_SHIFT & 3 == 0))
-        return low & high
+        everywhere: NDArray[np.bool_] = low & high
+        return everywhere
 
     def lines(self) -> set[str]:
         """The names of the lines that they are compared on, without a schema."""

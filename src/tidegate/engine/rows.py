@@ -8,7 +8,7 @@ the bits of the whole batch.
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -196,5 +196,5 @@ def _starts(counts: list[int]) -> NDArray[np.uint32]:
     return np.concatenate([[0], np.cumsum(counts)]).astype(np.uint32)
 
 
-def _joined(parts: list[NDArray[np.uint32]], kind: type) -> NDArray[np.uint32]:
+def _joined(parts: list[NDArray[Any]], kind: type) -> NDArray[Any]:
     return np.concatenate(parts) if parts else np.empty(0, kind)

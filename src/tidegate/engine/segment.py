@@ -17,6 +17,7 @@ from tidegate.engine.assemble import assemble, assemble_sweep, take_apart
 from tidegate.engine.description import Structure
 from tidegate.engine.draft import Draft
 from tidegate.engine.encoded import EncodedBatch
+from tidegate.engine.ends import RangeAxes
 from tidegate.engine.kernels import repeat
 from tidegate.engine.layout import plan, selectivity
 from tidegate.engine.numbers import EndTable
@@ -25,8 +26,8 @@ from tidegate.engine.partition import Partition
 from tidegate.engine.rows import AxisTable
 from tidegate.engine.single import SingleEvents
 from tidegate.engine.sources import Sources
-from tidegate.engine.sweep import Sweep
 from tidegate.engine.subscription import Id, Subscription
+from tidegate.engine.sweep import Sweep
 from tidegate.filters.expression import Operator, Predicate, predicates
 from tidegate.filters.lines import ALL_LINES, FAMILY_LINES
 from tidegate.filters.schema import Schema
@@ -126,7 +127,8 @@ class Segment:
             lines = found.setdefault(attribute, set())
             for predicate in predicates(node):
                 lines |= compared_lines(predicate, conditions.schema)
-        for ranged in (*[partition.axes for partition in self.partitions], *self.sweeps):
+        axes: list[RangeAxes | Sweep] = [partition.axes for partition in self.partitions]
+        for ranged in (*axes, *self.sweeps):
             for attribute, lines in ranged.compared():
                 found.setdefault(attribute, set()).update(lines)
         return {attribute: frozenset(lines) for attribute, lines in found.items()}
@@ -138,7 +140,7 @@ class Segment:
 
     def structures(self) -> list[Structure]:
         """What the segment is made of."""
-        parts = (*self.sweeps, *self.partitions)
+        parts: list[Sweep | Partition] = [*self.sweeps, *self.partitions]
         found = [part.structure() for part in parts]
         placed = sum(part.codes for part in parts)
         if placed < len(self):

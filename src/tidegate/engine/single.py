@@ -39,6 +39,9 @@ if TYPE_CHECKING:
 Place: TypeAlias = tuple[Line, Any]  # the line a value lies on, and its key
 Codes: TypeAlias = NDArray[np.int32]
 Alive: TypeAlias = NDArray[np.uint64]
+_Pieces: TypeAlias = tuple[
+    NDArray[np.int64], NDArray[np.uint32], NDArray[np.uint32], NDArray[np.uint32]
+]
 
 _ROOM: Final = threading.local()
 _OWN_LINE: Final = {int: BIGINT, float: DOUBLE, str: STRING}
@@ -67,7 +70,7 @@ class SingleEvents:
                 strange[name] = place[0].name
         out = _room(len(self._segment) + sweep_kernels.ZONE)
         written = 0
-        numbers: dict[tuple[str, Line], int] = {}
+        numbers: dict[str, int] = {}
         for sweep in self._segment.sweeps:
             group = sweep.key.group([places[name] for name in sweep.key.attributes])
             if group != NO_GROUP:
@@ -83,25 +86,29 @@ class SingleEvents:
         sweep: Sweep,
         group: int,
         places: dict[str, Place | None],
-        numbers: dict[tuple[str, Line], int],
+        numbers: dict[str, int],
         alive: Alive,
         out: Codes,
     ) -> int:
-        lines = sweep.range_lines.of([places[name] for name in sweep.attributes])
+        here = [places[name] for name in sweep.attributes]
+        lines = sweep.range_lines.of(here)
         spans = sweep.spans(lines)
-        least = np.full(len(lines), sweep_kernels.LOWEST, np.int32)
-        most = np.full(len(lines), sweep_kernels.HIGHEST, np.int32)
-        for axis, (attribute, line) in enumerate(zip(sweep.attributes, lines, strict=True)):
-            place = places[attribute]
-            if line is not None and place is not None and place[0] == line:
-                number = numbers.get((attribute, line))
-                if number is None:
-                    cuts = self._segment.ends.cuts(attribute, line)
-                    number = numbers[attribute, line] = _number(cuts, place[1])
-                least[axis] = most[axis] = number
+        least, most = [], []
+        for attribute, place, line in zip(sweep.attributes, here, lines, strict=True):
+            if place is None or line is None or place[0] is not line and place[0] != line:
+                least.append(sweep_kernels.LOWEST)
+                most.append(sweep_kernels.HIGHEST)
+                continue
+            number = numbers.get(attribute)
+            if number is None:
+                cuts = self._segment.ends.cuts(attribute, line)
+                number = numbers[attribute] = _number(cuts, place[1])
+            least.append(number)
+            most.append(number)
         return int(
             sweep_kernels.meet(
-                sweep.group_start, sweep.zone_start, sweep.code_start, *spans, least, most, alive,
+                sweep.group_start, sweep.zone_start, sweep.code_start, *spans,
+                np.array(least, np.int32), np.array(most, np.int32), alive,
                 group, sweep.first_code, out,
             )
         )  # fmt: skip
@@ -151,7 +158,7 @@ class _Rows:
         self._numbers: dict[tuple[str, str], int] = {}
         self._axes: list[Axis | None] = []
         self._parts: list[tuple[Any, Any, Any]] = []
-        self._flat: tuple[NDArray[Any], ...] | None = None
+        self._flat: _Pieces | None = None
         self._lock = threading.Lock()
 
     def truth(self, places: dict[str, Place | None]) -> NDArray[np.uint8]:
@@ -192,10 +199,8 @@ class _Rows:
             self._parts.append((pieces.condition, pieces.low, pieces.high))
             self._axes.append(axis)
             start = np.cumsum([0, *[len(part[0]) for part in self._parts]])
-            self._flat = (
-                start.astype(np.int64),
-                *[np.concatenate(column) for column in zip(*self._parts, strict=True)],
-            )
+            row, low, high = (np.concatenate(column) for column in zip(*self._parts, strict=True))
+            self._flat = (start.astype(np.int64), row, low, high)
             name = "absent" if place is None else place[0].name
             number = self._numbers[attribute, name] = len(self._axes) - 1
             return number
@@ -222,7 +227,7 @@ def _number(cuts: NDArray[Any], key: int) -> int:
 def place_of(event: Mapping[str, Any], attribute: str, schema: Schema | None) -> Place | None:
     """Where the event's value of an attribute lies; None if it is absent."""
     if "." not in attribute and "`" not in attribute:
-        value = event.get(attribute)
+        value: Any = event.get(attribute)
         kind = type(value)
         own = _OWN_LINE.get(kind)  # where plain values of these types lie, unless a schema objects
         if own is not None and (schema is None or schema[attribute].type.line is own):

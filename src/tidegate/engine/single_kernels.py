@@ -5,7 +5,7 @@ without a jump on each: few are decided by their first, and a mispredicted jump 
 rest. A zone whose head does not hold is passed over, so most entries are never looked at.
 """
 
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numba import njit
@@ -29,6 +29,7 @@ U32: TypeAlias = NDArray[np.uint32]
 U8: TypeAlias = NDArray[np.uint8]
 I64: TypeAlias = NDArray[np.int64]
 I32: TypeAlias = NDArray[np.int32]
+Integer: TypeAlias = int | np.integer[Any]  # compiled, they are the same
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -73,13 +74,13 @@ def meet(
     axes = len(keys)
     low_base, high_base = np.zeros(axes, np.int64), np.zeros(axes, np.int64)
     groups = len(low_start) // axes - 1 if axes > 0 else 0
-    before_low, before_high = 0, 0
+    before_low, before_high = np.int64(0), np.int64(0)
     for axis in range(axes):  # where the places of an axis begin, and where its keys
-        at = axis * (groups + 1) + group
-        low_base[axis] = np.int64(low_start[at]) - before_low
-        high_base[axis] = np.int64(high_start[at]) - before_high
-        before_low += np.int64(low_start[at + 1]) - np.int64(low_start[at])
-        before_high += np.int64(high_start[at + 1]) - np.int64(high_start[at])
+        first = axis * (groups + 1) + group
+        low_base[axis] = np.int64(low_start[first]) - before_low
+        high_base[axis] = np.int64(high_start[first]) - before_high
+        before_low += np.int64(low_start[first + 1]) - np.int64(low_start[first])
+        before_high += np.int64(high_start[first + 1]) - np.int64(high_start[first])
     stack = np.zeros(DEPTH + 1, np.uint8)
     written = np.uint64(0)
     for zone in range(zone_start[group], zone_start[group + 1]):
@@ -111,27 +112,27 @@ def meet(
         if len(code_start) == 0 and len(alive) == 0:
             for quarter in range(4):
                 part = held >> np.uint64(16 * quarter) & np.uint64(0xFFFF)
-                first = np.int32(first_code + np.int64(entry) + 16 * quarter)
-                write_codes(out, written, first, part)
+                lowest_code = np.int32(first_code + np.int64(entry) + 16 * quarter)
+                write_codes(out, written, lowest_code, part)
                 written += popcount(part)
             continue
         while held:
-            i = np.int64(entry + lowest(held))
+            which = np.int64(entry + lowest(held))
             held &= held - np.uint64(1)
-            start, stop_code = i, i + 1
+            start, stop_code = which, which + 1
             if len(code_start) > 0:
-                start, stop_code = np.int64(code_start[i]), np.int64(code_start[i + 1])
+                start, stop_code = np.int64(code_start[which]), np.int64(code_start[which + 1])
             for code in range(start, stop_code):
                 if is_alive(alive, first_code + code):
                     out[written] = first_code + code
                     written += np.uint64(1)
-    return np.int64(written)
+    return int(written)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _in_ranges(
     held: np.uint64,
-    entry: int,
+    entry: Integer,
     range_start: U32,
     range_axis: U8,
     range_low: U32,
@@ -162,7 +163,7 @@ def _in_ranges(
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _in_programs(
-    held: np.uint64, entry: int, token_start: U32, tokens: U32, truth: U8, stack: U8
+    held: np.uint64, entry: Integer, token_start: U32, tokens: U32, truth: U8, stack: U8
 ) -> np.uint64:
     found = held
     while held:

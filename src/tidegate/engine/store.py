@@ -53,7 +53,7 @@ from tidegate.engine.rows import AxisTable
 from tidegate.engine.segment import Segment
 from tidegate.engine.sources import Sources
 from tidegate.engine.sweep import Sweep
-from tidegate.errors import TidegateError
+from tidegate.errors import IndexFileError, TidegateError
 from tidegate.filters.expression import And, Node, Predicate
 from tidegate.filters.lines import Line
 from tidegate.filters.meaning import allowed
@@ -200,8 +200,11 @@ def read(path: Location) -> Saved:
     """What a file holds, mapped."""
     name = os.fspath(path)
     header, arrays = files.read(path, copy_on_write=True)
+    if header.get("index") != _FORMAT:
+        raise IndexFileError(
+            f"{name} holds no index, or one of another version: save it again with this one"
+        )
     with reading(name):
-        require(header.get("index") == _FORMAT, "it holds no index that this version can read")
         schema = None if header["schema"] is None else read_schema(header["schema"])
         kind, arrow = (None, None) if header["ids"] is None else _KINDS[header["ids"]]
         if header["segment"] is None:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from tidegate.engine import sweep_kernels as kernels
 from tidegate.engine.description import Structure
-from tidegate.engine.draft import starts
+from tidegate.engine.draft import lengths, starts
 from tidegate.engine.encoded import EncodedBatch
 from tidegate.engine.keys import NO_GROUP, KeyTable
 from tidegate.engine.numbers import EndTable
@@ -50,8 +50,7 @@ class Sweep:
         self.key = key
         self.group_start = group_start
         self.code_start = code_start  # empty if each entry has one code
-        sizes = np.diff(group_start.astype(np.int64))
-        self.zone_start = starts(-(-sizes // kernels.ZONE)).astype(np.uint32)
+        self.zone_start = starts(-(-lengths(group_start) // kernels.ZONE)).astype(np.uint32)
         self.attributes = attributes
         self.range_lines = RangeLines(attributes, schema)
         self.first_code = first_code
@@ -59,6 +58,7 @@ class Sweep:
         self._ends = ends
         self._spans: dict[Lines, kernels.Spans] = {}
         self._table = table
+        self._own: kernels.Spans | None = None  # on the lines of the schema
         self._likely = 1.0  # pairs of an event
         for attribute, (_, ranges) in zip(attributes, owned or (), strict=False):
             table.register(attribute, ranges)
@@ -98,9 +98,13 @@ class Sweep:
 
     def spans(self, lines: Lines) -> kernels.Spans:
         """The ends of all ranges as keys on these lines."""
+        if self._own is not None and lines is self.range_lines.own:
+            return self._own
         found = self._spans.get(lines)
         if found is None:
             found = self._spans[lines] = self._make(lines)
+            if lines == self.range_lines.own:
+                self._own = found
         return found
 
     def _make(self, lines: Lines) -> kernels.Spans:

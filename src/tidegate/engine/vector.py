@@ -272,10 +272,10 @@ def _plain_join_span(out, at, upto, low, high):  # type: ignore[no-untyped-def]
 
 
 def _plain_is_empty(rows, row):  # type: ignore[no-untyped-def]
+    found = uint64(0)
     for w in range(8):
-        if rows[row + uint64(w)] != uint64(0):
-            return False
-    return True
+        found |= rows[row + uint64(w)]
+    return found == uint64(0)
 
 
 def _plain_tally(planes, rows, row):  # type: ignore[no-untyped-def]

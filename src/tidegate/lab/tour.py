@@ -1,6 +1,14 @@
-"""A tour of the language for people who see it for the first time."""
+"""A tour for people who see Tidegate for the first time: the language, then the index.
 
-from collections.abc import Sequence
+What is printed is what the library says while the tour runs; of the index, beside what a plain scan
+of all rules says.
+"""
+
+import time
+from collections.abc import Mapping, Sequence
+from functools import reduce
+from operator import and_
+from typing import TYPE_CHECKING, Any, Final
 
 from rich.console import Console
 from rich.markup import escape
@@ -8,6 +16,12 @@ from rich.rule import Rule
 from rich.table import Table
 
 import tidegate as tg
+
+if TYPE_CHECKING:
+    from tidegate.lab.trade import Trade
+
+RULES: Final = 50_000
+EVENTS: Final = 10_000
 
 _SENTENCES: Sequence[tuple[str, str]] = (
     ("IBM, once it is cheap", "symbol = 'IBM' AND price < 100"),
@@ -37,21 +51,35 @@ _REFUSED: Sequence[str] = (
 
 def tour(out: Console) -> None:
     """Print the tour."""
-    out.print(Rule("1. What a filter says"))
+    stops = {
+        "What a filter says": _filters,
+        "Why an event passes or not": _explanations,
+        "How filters relate": _relations,
+        "A parameter moves, the filter stays": _parameters,
+        "What is refused, and what to write instead": _refusals,
+        "Who wants this event?": _index,
+    }
+    for number, (title, stop) in enumerate(stops.items(), 1):
+        out.print(Rule(f"{number}. {title}"))
+        stop(out)
+
+
+def _filters(out: Console) -> None:
     out.print("A filter is a condition in SQL's words. It is read once and means what it means in")
     out.print("Spark SQL's WHERE, NULLs included.\n")
     for meaning, text in _SENTENCES:
         out.print(f"  [dim]{meaning}:[/]")
         out.print(f"    {escape(str(tg.parse(text)))}")
 
-    out.print(Rule("2. Why an event passes or not"))
+
+def _explanations(out: Console) -> None:
     out.print(f"The event: {escape(str(_EVENT))}\n")
     for text in (_SENTENCES[0][1], _SENTENCES[1][1], "currency <> 'USD'"):
         out.print(f"  [bold]{escape(text)}[/]")
-        explanation = str(tg.parse(text).explain(_EVENT))
-        out.print("\n".join("    " + escape(line) for line in explanation.splitlines()))
+        out.print(_indented(str(tg.parse(text).explain(_EVENT)), "    "))
 
-    out.print(Rule("3. How filters relate"))
+
+def _relations(out: Console) -> None:
     table = Table("first filter", "is", "second filter", box=None, pad_edge=False)
     for first, second in _PAIRS:
         relation = tg.relate(tg.parse(first), tg.parse(second))
@@ -63,16 +91,80 @@ def tour(out: Console) -> None:
     together = tg.subsumed(tg.parse("x <> 6", schema), [tg.parse(p, schema) for p in parts])
     out.print(f"\n  {' and '.join(parts)} together {'take in' if together else 'miss'} x <> 6")
 
-    out.print(Rule("4. A parameter moves, the filter stays"))
+
+def _parameters(out: Console) -> None:
     alert = tg.parse("symbol = 'IBM' AND price < :limit")
     for limit in (110.0, 100.0):
         passes = "passes" if alert.bind(limit=limit).matches(_EVENT) else "does not pass"
         out.print(f"  with limit = {limit}: the event {passes}")
 
-    out.print(Rule("5. What is refused, and what to write instead"))
+
+def _refusals(out: Console) -> None:
     for text in _REFUSED:
         try:
             tg.parse(text)
         except tg.TidegateError as error:
-            out.print("\n".join("  " + escape(line) for line in str(error).splitlines()) + "\n")
+            out.print(_indented(str(error)) + "\n")
     out.print("Everything about the language: docs/language.md")
+
+
+def _index(out: Console) -> None:
+    from tidegate.lab.trade import trade  # loads NumPy and Arrow, which the rest does not need
+
+    workload = trade(RULES, seed=1)
+    table = workload.table()
+    out.print(f"An index of {RULES:,} alert rules, added as columns of constants for a few texts:")
+    out.print(f"  [dim]{escape(table['filter'][0].as_py())}[/]")
+    out.print("On its first run, a machine compiles the kernels; that takes half a minute or so.\n")
+    index = tg.Index(workload.schema)
+    index.add_many(table)
+    one = workload.events(1)
+    [event] = one.to_pylist()
+    out.print(f"One event: {escape(str(event))}")
+    wanting = sorted(map(str, index.match(event)))
+    agrees = "the same" if wanting == _scan(workload, one) else "OTHERS"
+    out.print(f"  {len(wanting)} rules want it; a scan of all {len(index):,} finds {agrees}")
+    out.print(f"  one of them: {escape(_spelled(index, wanting[0]))}")
+    _batch(out, index, workload)
+    _update(out, index, wanting[0], event)
+    out.print("\nHow the rules are kept:")
+    out.print(_indented(str(index.describe())))
+    out.print("\nEverything about the index: docs/engine.md")
+
+
+def _batch(out: Console, index: "tg.Index", workload: "Trade") -> None:
+    events = workload.events(EVENTS)
+    index.match_batch(events)  # loads the kernels
+    start = time.perf_counter()
+    pairs = index.match_batch(events)
+    took = time.perf_counter() - start
+    out.print(f"\nA batch of {EVENTS:,} events, as an Arrow table:")
+    out.print(f"  {pairs.num_rows:,} pairs of an event and a rule, in {1e3 * took:.1f} ms just now")
+
+
+def _update(out: Console, index: "tg.Index", id: str, event: Mapping[str, Any]) -> None:
+    low = event["price"] + 1
+    index.update(id, low=low, high=low + 1)
+    out.print(f"\nIts range moves: {escape(_spelled(index, id))}")
+    answer = "still wants" if id in index.match(event) else "no longer wants"
+    out.print(f"  {id} {answer} the event:")
+    out.print(_indented(str(index.explain(id, event)), "    "))
+
+
+def _scan(workload: "Trade", events: Any) -> list[str]:
+    """The ids of all rules that want the one event, found without the index."""
+    points = workload.points(events)
+    held = [
+        (lows <= points[attribute]) & (points[attribute] <= highs)
+        for attribute, (lows, highs) in workload.ranges.items()
+    ]
+    found: list[str] = sorted(workload.table()["id"].to_numpy()[reduce(and_, held)].tolist())
+    return found
+
+
+def _spelled(index: "tg.Index", id: str) -> str:
+    return f"{id}: {index.get(id).bound}"
+
+
+def _indented(text: str, by: str = "  ") -> str:
+    return "\n".join(by + escape(line) for line in text.splitlines())
