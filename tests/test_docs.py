@@ -277,6 +277,20 @@ def _check_limits(table: Table) -> Iterator[str]:
             yield f"{where} is {found}"
 
 
+def _check_figures(table: Table) -> Iterator[str]:
+    """Only a benchmark can check what was measured; here, whether a row agrees with itself."""
+    names = [row[0] for row in table.rows]
+    yield from (f"{name} stands there twice" for name in names if names.count(name) > 1)
+    for name, *cells, _ in table.rows:
+        found = [re.match(r"×?([\d,]+(?:\.\d+)?)|–$", cell) for cell in cells]
+        if not all(found):
+            yield f"{name}: neither a number nor –: {cells}"
+            continue
+        ours, baseline, ratio = (float((f[1] or "nan").replace(",", "")) for f in found if f)
+        if abs(baseline / ours / ratio - 1) > 0.05:
+            yield f"{name}: {baseline} is not {ratio} times {ours}"
+
+
 _CHECKS: Final[dict[tuple[str, ...], Callable[[Table], Iterator[str]]]] = {
     ("filter", "event", "passes"): _check_passes,
     ("text", "error", "reason", "write instead"): _check_refusals,
@@ -284,6 +298,7 @@ _CHECKS: Final[dict[tuple[str, ...], Callable[[Table], Iterator[str]]]] = {
     ("spelling", "type", "printed as"): _check_literals,
     ("one way", "another way", "equal"): _check_equalities,
     ("limit", "constant", "value"): _check_limits,
+    ("figure", "ours", "baseline", "ratio", "aim"): _check_figures,
 }
 
 

@@ -14,7 +14,7 @@ What filters become
 
 - `conditions`: what filters have in common, numbered
 - `programs`: Boolean trees in postfix notation
-- `ranges`: ranges whose constants nearly all differ; `cuts`: where a column of constants cuts a line
+- `ranges`: ranges whose constants nearly all differ; `cuts`: where a column of them cuts a line
 - `sharing`: which subscriptions ask for the very same
 - `draft`: all of that together, before it is decided where it is kept
 

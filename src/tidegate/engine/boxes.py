@@ -116,8 +116,8 @@ class BoxStore:
         """Add a filter; its handle."""
         own = self._boxes(f)
         handle = self._next
+        self._take_in(f, own or ())
         if own:
-            self._take_in(f, own)
             self._slots[handle] = [
                 self._integers.add(handle, *ends, flags) for ends, flags in self._integer_boxes(own)
             ]
@@ -178,7 +178,11 @@ class BoxStore:
         return boxes(f)
 
     def _take_in(self, f: Filter, own: tuple[Box, ...]) -> None:
-        """Put the filter's cuts on the rulers; where labels moved, the integer boxes follow."""
+        """Put the filter's cuts on the rulers; where labels moved, the integer boxes follow.
+
+        Under a checked schema, also attributes that make no difference to boxes get a ruler: it
+        tells which events break the schema.
+        """
         attributes = f.attributes if self._checked else [a for box in own for a in box.sets]
         new = [a for a in dict.fromkeys(attributes) if a not in self._rulers]
         for attribute in new:

@@ -6,13 +6,16 @@ many filters have it. A **condition** is an attribute and the set of its values 
 hold together, are one condition. `Conditions` gives each a number.
 """
 
+import sys
 from collections.abc import Callable
 from decimal import Decimal
+from enum import Enum
 from functools import cached_property
 from typing import Any, Final, TypeAlias
 
 from tidegate.engine.points import PointTable
 from tidegate.filters.expression import And, Node, Predicate
+from tidegate.filters.lines import Line
 from tidegate.filters.meaning import allowed, universe
 from tidegate.filters.schema import Schema
 from tidegate.filters.valueset import ValueSet
@@ -25,6 +28,7 @@ ALWAYS: Final = -2
 Listed: TypeAlias = tuple[list[str], list[ValueSet], list[Node]]
 Meanings: TypeAlias = dict[tuple[Any, ...], ValueSet]
 
+_SAMPLE: Final = 64  # conditions whose memory is measured
 _REMEMBERED: Final = 100_000  # predicates whose sets are kept from segment to segment
 
 
@@ -123,6 +127,33 @@ class Conditions:
             self.nodes.append(node)
         self._numbers[attribute, held] = number
         return number
+
+
+    @property
+    def nbytes(self) -> int:
+        """About the memory of all of them, which are Python objects: measured on some."""
+        if "_listed" in self.__dict__ or self._load is None:
+            some = range(0, len(self), max(len(self) // _SAMPLE, 1))
+            seen: set[int] = set()
+            total = sum(
+                _footprint(each, seen) for i in some for each in (self.sets[i], self.nodes[i])
+            )
+            return total * len(self) // max(len(some), 1)
+        return 0  # not read yet
+
+
+def _footprint(thing: object, seen: set[int]) -> int:
+    """The bytes of an object and of what only it refers to, as far as nobody counted them yet."""
+    if id(thing) in seen or thing is None or isinstance(thing, type | Enum | Line):
+        return 0
+    seen.add(id(thing))
+    size = sys.getsizeof(thing)
+    if isinstance(thing, dict):
+        return size + sum(_footprint(part, seen) for pair in thing.items() for part in pair)
+    if isinstance(thing, tuple | list | frozenset):
+        return size + sum(_footprint(part, seen) for part in thing)
+    slots = getattr(type(thing), "__slots__", ())
+    return size + sum(_footprint(getattr(thing, name, None), seen) for name in slots)
 
 
 def _parts(node: Node) -> tuple[Node, ...]:

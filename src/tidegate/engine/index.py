@@ -31,7 +31,7 @@ from tidegate.engine.draft import Drafter
 from tidegate.engine.encoded import EncodedBatch
 from tidegate.engine.matches import Matches
 from tidegate.engine.segment import Alive, Segment, compared_lines
-from tidegate.engine.single import place_of
+from tidegate.engine.single import own_line, place_of
 from tidegate.engine.sources import Columns, Sources, concatenate
 from tidegate.engine.subscription import (
     Block,
@@ -403,8 +403,7 @@ class Index:
 
     def _compiled(self, blocks: list[Block], singles: list[Subscription]) -> Segment:
         drafter = Drafter(self.schema, self._meanings)
-        alike, singles = gathered(singles)
-        blocks = blocks + alike
+        blocks, singles = gathered(blocks, singles)
         for block in blocks:
             drafter.add_block(block)
         for subscription in singles:
@@ -596,7 +595,8 @@ class Index:
                 lines = compared.setdefault(predicate.attribute, set())
                 lines |= compared_lines(predicate, self.schema)
         for attribute in compared:
-            place = place_of(event, attribute, self.schema)
+            own = own_line(attribute, self.schema)
+            place = place_of(event, attribute, self.schema, own)
             if place is not None:
                 strange[attribute] = place[0].name
         for attribute, line in strange.items():

@@ -52,7 +52,7 @@ BLOCK: Final = 512
 ZONE: Final = 64
 NO_ROW: Final = 0xFFFF_FFFF
 NO_RANK: Final = 0xFFFF_FFFF  # of an event without a value on the axis
-DEPTH: Final = 64  # of the stack a program may need; `layout` refuses more
+DEPTH: Final = 64  # of the stack a program may need; `programs` refuses more
 
 PUSH: Final = 0 << 29
 AND_ROW: Final = 1 << 29

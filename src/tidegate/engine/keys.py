@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from tidegate.engine.conditions import Conditions
 from tidegate.engine.encoded import EncodedBatch
-from tidegate.filters.lines import Line
+from tidegate.filters.lines import Line, first_decimal
 from tidegate.filters.valueset import ValueSet
 
 Integers: TypeAlias = NDArray[np.int64]
@@ -32,10 +32,16 @@ def is_point(held: ValueSet) -> bool:
     if held.absent or held.texts or not held.spans:
         return False
     return all(
-        len(bounds) == 2
-        and (bounds[1] == bounds[0] + "\0" if name == "string" else bounds[1] == bounds[0] + 1)
+        len(bounds) == 2 and bounds[1] == _after(name, bounds[0])
         for name, bounds in held.spans.items()
     )
+
+
+def _after(name: str, key: Any) -> Any:
+    """The next key of the line with that name at which there is a value."""
+    if name == "string":
+        return key + "\0"
+    return first_decimal(key + 1) if name == "decimal" else key + 1
 
 
 def points(conditions: Conditions, numbers: NDArray[Any]) -> set[int]:

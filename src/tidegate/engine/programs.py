@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidegate.engine.conditions import ALWAYS, NEVER, Conditions
-from tidegate.engine.kernels import AND, AND_ROW, OPERAND, OR, OR_ROW, PUSH
+from tidegate.engine.kernels import AND, AND_ROW, DEPTH, OPERAND, OR, OR_ROW, PUSH
+from tidegate.errors import TidegateError
 from tidegate.filters.expression import And, Node, Or, Predicate, Truth, predicates
 
 Tokens: TypeAlias = tuple[int, ...]
@@ -76,6 +77,8 @@ class Programs:
     def _number(self, tokens: Tokens) -> int:
         number = self._numbers.get(tokens)
         if number is None:
+            if _depth(tokens) >= DEPTH:
+                raise TidegateError(f"a filter is nested more than {DEPTH} levels deep")
             number = self._numbers[tokens] = len(self._tokens)
             self._tokens.append(tokens)
         return number
@@ -118,6 +121,16 @@ def _highest_first(tokens: Tokens) -> tuple[int, Tokens]:
         elif token >= AND:
             height -= 1
     return -highest, tokens
+
+
+def _depth(tokens: Tokens) -> int:
+    """How many rows a program keeps at once, at most."""
+    depth = deepest = 0
+    for token in tokens:
+        operation = token & ~OPERAND
+        depth += (operation == PUSH) - (operation in (AND, OR))
+        deepest = max(deepest, depth)
+    return deepest
 
 
 def skeleton(tokens: Tokens) -> bytes:

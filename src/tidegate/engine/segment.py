@@ -150,11 +150,16 @@ class Segment:
             found.append(Structure("conditions of single events", 0, 0, size, size))
         if self.ends.nbytes:
             found.append(Structure("ends of the ranges by key", 0, 0, self.ends.nbytes))
-        if self.table.conditions.points.nbytes:
-            size = self.table.conditions.points.nbytes
-            found.append(Structure("values of the keys", 0, 0, size))
-        if self.table.nbytes:
-            found.append(Structure("cuts of the conditions", 0, 0, self.table.nbytes))
+        conditions = self.table.conditions
+        texts = sum(bool(held.texts) for held in conditions.sets)
+        for name, entries, size in (
+            ("values of the keys", 0, conditions.points.nbytes),
+            ("conditions", len(conditions), conditions.nbytes),
+            ("cuts of the conditions", 0, self.table.nbytes),
+            ("of the conditions, on text: each string of a batch is searched", texts, 0),
+        ):
+            if entries or size:
+                found.append(Structure(name, 0, entries, size))
         return found
 
     def draft(self) -> Draft:

@@ -44,6 +44,7 @@ _Pieces: TypeAlias = tuple[
 ]
 
 _ROOM: Final = threading.local()
+_LARGE: Final = 2**63 - 1
 _OWN_LINE: Final = {int: BIGINT, float: DOUBLE, str: STRING}
 _ANY_LINE: Final = frozenset(line.name for line in ALL_LINES)
 
@@ -54,8 +55,11 @@ class SingleEvents:
     def __init__(self, segment: "Segment") -> None:
         self._segment = segment
         self._schema = segment.table.conditions.schema
-        self._attributes = tuple(segment.attributes)
-        self._compared = {name: segment.compared.get(name, _ANY_LINE) for name in self._attributes}
+        compared = segment.compared
+        self._attributes = [
+            (name, own_line(name, self._schema), compared.get(name, _ANY_LINE))
+            for name in segment.attributes
+        ]
         self._rows = _Rows(segment)
 
     def match(self, event: Mapping[str, Any], alive: Alive, strange: dict[str, str]) -> Codes:
@@ -64,9 +68,15 @@ class SingleEvents:
         Attributes whose value no predicate here compares with are added to `strange`, with the
         name of the value's line.
         """
-        places = {name: place_of(event, name, self._schema) for name in self._attributes}
-        for name, place in places.items():
-            if place is not None and place[0].name not in self._compared[name]:
+        places: dict[str, Place | None] = {}
+        schema, get = self._schema, event.get
+        for name, own, compared in self._attributes:
+            if own is BIGINT and type(value := get(name)) is int and -_LARGE < value < _LARGE:
+                place: Place | None = (BIGINT, value)  # the commonest, without a call
+            else:
+                place = place_of(event, name, schema, own)
+            places[name] = place
+            if place is not None and place[0].name not in compared:
                 strange[name] = place[0].name
         out = _room(len(self._segment) + sweep_kernels.ZONE)
         written = 0
@@ -167,14 +177,15 @@ class _Rows:
         truth = np.zeros(len(conditions), np.uint8)
         axes, ranks = [], []
         by_attribute = self._table.by_attribute
+        numbers, all_axes = self._numbers, self._axes
         for attribute, place in places.items():
             if attribute not in by_attribute:
                 continue
-            number = self._numbers.get((attribute, "absent" if place is None else place[0].name))
+            number = numbers.get((attribute, "absent" if place is None else place[0].name))
             if number is None:
                 number = self._add(attribute, place)
-            axis = self._axes[number]
             axes.append(number)
+            axis = all_axes[number]
             if axis is None or place is None:
                 ranks.append(0)
                 continue
@@ -224,18 +235,26 @@ def _number(cuts: NDArray[Any], key: int) -> int:
     return 2 * at + bool(at < len(cuts) and cuts[at] == key)
 
 
-def place_of(event: Mapping[str, Any], attribute: str, schema: Schema | None) -> Place | None:
-    """Where the event's value of an attribute lies; None if it is absent."""
-    if "." not in attribute and "`" not in attribute:
+def own_line(attribute: str, schema: Schema | None) -> Line | None:
+    """The line of an attribute, if its plain values lie there and nowhere else."""
+    if schema is None or "." in attribute or "`" in attribute:
+        return None
+    return schema[attribute].type.line
+
+
+def place_of(
+    event: Mapping[str, Any], attribute: str, schema: Schema | None, own: Line | None
+) -> Place | None:
+    """Where the event's value of an attribute, whose own line is given, lies; None: absent."""
+    if own is not None or (schema is None and "." not in attribute and "`" not in attribute):
         value: Any = event.get(attribute)
-        kind = type(value)
-        own = _OWN_LINE.get(kind)  # where plain values of these types lie, unless a schema objects
-        if own is not None and (schema is None or schema[attribute].type.line is own):
-            if own is BIGINT and BIGINT_MIN <= value <= BIGINT_MAX:
+        plain = _OWN_LINE.get(type(value))
+        if plain is not None and (own is None or own is plain):
+            if plain is BIGINT and BIGINT_MIN <= value <= BIGINT_MAX:
                 return BIGINT, value
-            if own is DOUBLE:
+            if plain is DOUBLE:
                 return DOUBLE, double_key(value)
-            if own is STRING and value.isascii():
+            if plain is STRING and value.isascii():
                 return STRING, value
     value = value_of(event, attribute, schema)
     if value is None:

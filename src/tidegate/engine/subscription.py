@@ -185,23 +185,26 @@ class Block:
         return Subscription(self.ids[row].as_py(), self.filter, parameters)
 
 
-def gathered(singles: list[Subscription]) -> tuple[list[Block], list[Subscription]]:
-    """Subscriptions of one filter, if there are enough of them, as blocks; and the others."""
+def gathered(
+    blocks: list[Block], singles: list[Subscription]
+) -> tuple[list[Block], list[Subscription]]:
+    """The same subscriptions, those of one filter as a block if there are enough of them."""
+    large = [block for block in blocks if len(block) >= _ALIKE]
+    small = [block for block in blocks if len(block) < _ALIKE]
+    rest = [block.subscription(row) for block in small for row in range(len(block))]
     by_filter: dict[int, list[Subscription]] = {}
     for subscription in singles:
         if subscription.parameters:
             by_filter.setdefault(id(subscription.filter), []).append(subscription)
-    blocks: list[Block] = []
-    gone: set[int] = set()
-    for key, alike in by_filter.items():
+        else:
+            rest.append(subscription)
+    for alike in by_filter.values():
         block = _block(alike) if len(alike) >= _ALIKE else None
         if block is not None:
-            blocks.append(block)
-            gone.add(key)
-    if not gone:
-        return [], singles
-    rest = [s for s in singles if not s.parameters or id(s.filter) not in gone]
-    return blocks, rest
+            large.append(block)
+        else:
+            rest += alike
+    return large, rest
 
 
 def _block(alike: list[Subscription]) -> Block | None:

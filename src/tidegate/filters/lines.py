@@ -211,12 +211,12 @@ def cut(line: Line, constant: Any, rounding: int | None = None) -> tuple[Any, An
     """
     first, after = _cut(line, constant, rounding)
     if line is DECIMAL:
-        first, after = _first_decimal(first), _first_decimal(after)
+        first, after = first_decimal(first), first_decimal(after)
     low, high = line.low, line.high
     return min(max(first, low), high), min(max(after, low), high)
 
 
-def _first_decimal(key: int) -> int:
+def first_decimal(key: int) -> int:
     """The first key from there on whose decimal has at most 38 digits: the line has more keys."""
     grid = _power(max(0, len(str(abs(key))) - MAX_PRECISION))
     return -(-key // grid) * grid
