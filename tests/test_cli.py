@@ -139,10 +139,11 @@ def test_the_demo_tours_the_language_and_the_index() -> None:
 
 
 def test_every_benchmark_that_is_listed_can_be_run() -> None:
-    refused = run("bench", "nonsense").output
+    refused, listed = run("bench", "nonsense").output, run("bench", "--help").output
     assert {"parse", "relate", "match"} <= set(bench.NAMES)
     for name in bench.NAMES:
         assert name in refused
+        assert name in listed
         assert callable(importlib.import_module(f"bench.{name}").run)
 
 

@@ -129,14 +129,17 @@ _RELATIONS = {
 
 @app.command()
 def demo() -> None:
-    """Tour the language: what filters say, how they relate, what is refused and why."""
+    """Tour the language and the index: what filters say, how they relate, who wants an event."""
     tour(_out)
 
 
 @app.command()
 def bench(
     names: Annotated[
-        list[str] | None, typer.Argument(metavar="[NAME]...", help="Which ones; all by default.")
+        list[str] | None,
+        typer.Argument(
+            metavar="[NAME]...", help="Which of parse, relate, match, boxes; all by default."
+        ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON lines.")] = False,
     check: Annotated[

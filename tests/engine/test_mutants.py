@@ -18,8 +18,9 @@ from tests import generate, oracle
 from tests.engine.test_index import pairs
 from tests.oracle import Leaf, Not
 from tidegate.engine import arrow, columns, conditions, index
-from tidegate.engine.index import Index, _Live
+from tidegate.engine.index import Index
 from tidegate.engine.kernels import NO_RANK
+from tidegate.engine.live import Live
 from tidegate.engine.rows import _Places
 from tidegate.filters import meaning
 from tidegate.filters.expression import Mode, Predicate
@@ -172,12 +173,12 @@ def test_a_lost_null_under_not_is_noticed(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_a_stale_row_after_an_update_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_Live, "kill", lambda self, codes: None)
+    monkeypatch.setattr(Live, "kill", lambda self, codes: None)
     assert {"update", "update many", "remove", "remove many"} <= changes_that_go_wrong()
 
 
 def test_a_rebuild_that_brings_back_the_dead_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(index, "_codes", lambda segment, alive: np.arange(len(segment)))
+    monkeypatch.setattr(index, "living_codes", lambda segment, alive: np.arange(len(segment)))
     assert "flush" in changes_that_go_wrong()
 
 

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 import tidegate as tg
 from tests import generate
 from tests.engine.test_index import check, describe
-from tidegate.engine import assemble, draft, files, kernels, layout, records, store
+from tidegate.engine import assemble, draft, files, kernels, layout, records, store, subscription
 from tidegate.engine import index as indexes
 from tidegate.engine.index import Index
 from tidegate.engine.scan import ScanIndex
@@ -56,6 +56,7 @@ def small() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(layout, "_ENOUGH", 12)
         patch.setattr(draft, "_MANY", 6)
+        patch.setattr(subscription, "_ALIKE", 2)
         patch.setattr(assemble, "_ENOUGH", 4)
         patch.setattr(records, "_FEW", 10)
         patch.setattr(indexes, "_PENDING", 13)

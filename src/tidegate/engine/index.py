@@ -29,6 +29,7 @@ from tidegate.engine.conditions import Meanings
 from tidegate.engine.description import Description, Structure
 from tidegate.engine.draft import Drafter
 from tidegate.engine.encoded import EncodedBatch
+from tidegate.engine.live import ALL_ALIVE, Live, due, living_codes
 from tidegate.engine.matches import Matches
 from tidegate.engine.segment import Alive, Segment, compared_lines
 from tidegate.engine.single import own_line, place_of
@@ -53,66 +54,8 @@ from tidegate.filters.schema import Schema
 
 Version: TypeAlias = tuple[tuple[Segment, Alive], ...]
 
-_ALL_ALIVE: Final[Alive] = np.empty(0, np.uint64)
 _PENDING: Final = 2_048  # subscriptions that are compiled together
 _FEW: Final = 16  # pending subscriptions that a single event is compared with one by one
-_ALIKE: Final = 4  # segments of like size that are merged
-_GROWTH: Final = 2.0  # a segment is like smaller ones if it is at most so many times all of them
-_CHANGED: Final = 0.1  # of all subscriptions new or dead, from which on everything is rebuilt
-
-
-class _Live:
-    """A segment and what is alive in it. Changed under the index's lock only."""
-
-    def __init__(self, segment: Segment) -> None:
-        self.segment = segment
-        self.alive = _ALL_ALIVE
-        self.dead = 0
-        self._seen = False
-
-    def version(self) -> tuple[Segment, Alive]:
-        self._seen = True
-        return self.segment, self.alive
-
-    def has(self, code: int) -> bool:
-        if not len(self.alive):
-            return True
-        return bool(self.alive[code >> 6] >> np.uint64(code & 63) & np.uint64(1))
-
-    def have(self, codes: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Which of these codes are alive; of those below 0, anything."""
-        if not len(self.alive):
-            return np.ones(len(codes), np.bool_)
-        bits = self.alive[codes >> 6] >> (codes & 63).astype(np.uint64)
-        found: NDArray[np.bool_] = (bits & np.uint64(1)).astype(np.bool_)
-        return found
-
-    def kill(self, codes: NDArray[Any]) -> None:
-        """Clear the bits of these codes, all of them set."""
-        if not len(self.alive):
-            self.alive = np.full(len(self.segment) // 64 + 1, 2**64 - 1, np.uint64)
-        elif self._seen:
-            self.alive = self.alive.copy()
-        self._seen = False
-        if len(codes) == 1:
-            code = int(codes[0])
-            self.alive[code >> 6] &= ~(np.uint64(1) << np.uint64(code & 63))
-        else:
-            bits = np.uint64(1) << (codes & 63).astype(np.uint64)
-            np.bitwise_and.at(self.alive, codes >> 6, ~bits)
-        self.dead += len(codes)
-
-    @property
-    def size(self) -> int:
-        return len(self.segment) - self.dead
-
-
-def _codes(segment: Segment, alive: Alive) -> NDArray[np.int64]:
-    """The codes of a segment that are alive in a bit map of it."""
-    if not len(alive):
-        return np.arange(len(segment))
-    bits = np.unpackbits(alive.view(np.uint8), bitorder="little")[: len(segment)]
-    return np.flatnonzero(bits)
 
 
 class Index:
@@ -131,7 +74,7 @@ class Index:
         self.schema = schema
         self._lock = threading.RLock()  # of what follows; held for moments only
         self._writing = threading.Lock()  # held by one writer during a change of many
-        self._lives: list[_Live] = []
+        self._lives: list[Live] = []
         self._pending: dict[Id, Subscription] = {}
         self._size = 0
         self._kind: type | None = None  # of the ids
@@ -158,7 +101,7 @@ class Index:
         with self._lock:
             return self._subscription(self._found(read_id(id)))
 
-    def _find(self, id: Id) -> "Subscription | tuple[_Live, int] | None":
+    def _find(self, id: Id) -> "Subscription | tuple[Live, int] | None":
         pending = self._pending.get(id)
         if pending is not None:
             return pending
@@ -168,13 +111,13 @@ class Index:
                 return live, code
         return None
 
-    def _found(self, id: Id) -> "Subscription | tuple[_Live, int]":
+    def _found(self, id: Id) -> "Subscription | tuple[Live, int]":
         found = self._find(id)
         if found is None:
             raise SubscriptionError(f"there is no subscription {id!r}")
         return found
 
-    def _subscription(self, found: "Subscription | tuple[_Live, int]") -> Subscription:
+    def _subscription(self, found: "Subscription | tuple[Live, int]") -> Subscription:
         if isinstance(found, Subscription):
             return found
         live, code = found
@@ -278,11 +221,11 @@ class Index:
         for id in ids if self._pending else ids[:1]:
             self._require_new(id)
 
-    def _locate(self, ids: list[Id]) -> list[tuple[_Live | None, NDArray[Any], NDArray[Any]]]:
+    def _locate(self, ids: list[Id]) -> list[tuple[Live | None, NDArray[Any], NDArray[Any]]]:
         """Where many subscriptions are: a segment, or None for the pending ones; which of the ids
         are there; and their codes. An unknown id is a `SubscriptionError`.
         """
-        places: list[tuple[_Live | None, NDArray[Any], NDArray[Any]]] = []
+        places: list[tuple[Live | None, NDArray[Any], NDArray[Any]]] = []
         left = np.arange(len(ids))
         if self._pending:
             here = np.array([id in self._pending for id in ids], np.bool_)
@@ -394,7 +337,7 @@ class Index:
             segment = self._compiled(blocks, singles)
             with self._lock:
                 self._drop(old)
-                self._lives.append(_Live(segment))
+                self._lives.append(Live(segment))
                 self._size += count - len(old)
         self._compile_if_many()
         self._merge_if_due()
@@ -430,11 +373,11 @@ class Index:
         segment = self._compiled([], list(taken.values()))
         with self._lock:
             self._publish(segment, taken)
-        return (*version, (segment, _ALL_ALIVE))
+        return (*version, (segment, ALL_ALIVE))
 
     def _publish(self, segment: Segment, taken: dict[Id, Subscription]) -> None:
         """Put a segment in the place of the pending subscriptions it was made of."""
-        live = _Live(segment)
+        live = Live(segment)
         stale = []
         for id, subscription in taken.items():
             if self._pending.get(id) is subscription:
@@ -469,25 +412,25 @@ class Index:
         with self._lock:
             if self._merging is not None and self._merging.is_alive():
                 return
-            due = _due(self._lives)
-            if not due:
+            chosen = due(self._lives, _PENDING)
+            if not chosen:
                 return
             self._merging = threading.Thread(
-                target=self._merge, args=(due,), name="tidegate-merge", daemon=True
+                target=self._merge, args=(chosen,), name="tidegate-merge", daemon=True
             )
             self._merging.start()
 
-    def _merge(self, lives: list[_Live]) -> None:
+    def _merge(self, lives: list[Live]) -> None:
         """Make one segment of several, and put it in their place."""
         with self._lock:
             versions = tuple(live.version() for live in lives)
-        kept = [_codes(segment, alive) for segment, alive in versions]
+        kept = [living_codes(segment, alive) for segment, alive in versions]
         merged, place = self._merged(versions, kept)
         with self._lock:
-            new = _Live(merged)
+            new = Live(merged)
             before = 0
             for live, codes in zip(lives, kept, strict=True):
-                still = _codes(live.segment, live.alive)
+                still = living_codes(live.segment, live.alive)
                 died = np.flatnonzero(~np.isin(codes, still, assume_unique=True))
                 if len(died):
                     new.kill(place[before + died])
@@ -529,8 +472,8 @@ class Index:
             version = tuple(live.version() for live in self._lives)
             pending, kind = list(self._pending.values()), self._kind
         if pending:
-            version = (*version, (self._compiled([], pending), _ALL_ALIVE))
-        kept = [_codes(segment, alive) for segment, alive in version]
+            version = (*version, (self._compiled([], pending), ALL_ALIVE))
+        kept = [living_codes(segment, alive) for segment, alive in version]
         segment = None
         if len(version) == 1 and len(kept[0]) == len(version[0][0]):
             segment = version[0][0]
@@ -555,7 +498,7 @@ class Index:
         index = cls(saved.schema)
         index._kind = saved.kind
         if saved.segment is not None:
-            index._lives.append(_Live(saved.segment))
+            index._lives.append(Live(saved.segment))
             index._size = len(saved.segment)
         index._read_only = read_only
         return index
@@ -678,24 +621,3 @@ class Index:
             structures += live.segment.structures()
         removed = sum(live.dead for live in lives)
         return Description(self._size, tuple(structures), len(lives), pending, removed)
-
-
-def _due(lives: list[_Live]) -> list[_Live]:
-    """The segments to be merged now.
-
-    All of them, if much has changed since the largest was made. Otherwise the smallest ones, if
-    enough of them are of like size.
-    """
-    ordered = sorted(lives, key=lambda live: live.size)
-    total = sum(live.size for live in lives)
-    news = sum(live.size for live in ordered[:-1]) + sum(live.dead for live in lives)
-    if news > max(_CHANGED * total, _ALIKE * _PENDING):
-        return ordered
-    chosen, smaller = 0, 0
-    for place, live in enumerate(ordered, 1):
-        if place > 1 and live.size > _GROWTH * max(smaller, _PENDING):
-            break
-        smaller += live.size
-        if place >= _ALIKE:
-            chosen = place
-    return ordered[:chosen]

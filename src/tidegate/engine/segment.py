@@ -152,14 +152,14 @@ class Segment:
             found.append(Structure("ends of the ranges by key", 0, 0, self.ends.nbytes))
         conditions = self.table.conditions
         texts = sum(bool(held.texts) for held in conditions.sets)
-        for name, entries, size in (
-            ("values of the keys", 0, conditions.points.nbytes),
-            ("conditions", len(conditions), conditions.nbytes),
-            ("cuts of the conditions", 0, self.table.nbytes),
-            ("of the conditions, on text: each string of a batch is searched", texts, 0),
+        for name, shown, size in (
+            ("values of the keys", conditions.points.nbytes, conditions.points.nbytes),
+            (f"{len(conditions):,} conditions", len(conditions), conditions.nbytes),
+            ("cuts of the conditions", self.table.nbytes, self.table.nbytes),
+            (f"{texts:,} of them on text: each string of a batch is searched", texts, 0),
         ):
-            if entries or size:
-                found.append(Structure(name, 0, entries, size))
+            if shown:
+                found.append(Structure(name, 0, 0, size))
         return found
 
     def draft(self) -> Draft:
