@@ -26,9 +26,14 @@ from numpy.typing import NDArray
 
 import tidegate as tg
 from tidegate.engine import assemble, draft, index, keys, layout, vector
+from tidegate.engine.columns import Batch
+from tidegate.engine.draft import Drafter
+from tidegate.engine.encoded import EncodedBatch
 from tidegate.engine.index import Index
 from tidegate.engine.scan import ScanIndex
-from tidegate.engine.subscription import Id
+from tidegate.engine.segment import Segment
+from tidegate.engine.sources import Sources
+from tidegate.engine.subscription import Block, Id, read_table
 
 Event = dict[str, Any]
 Pairs = list[tuple[int, Id]]
@@ -209,6 +214,24 @@ class Case:
                     refused.append(each)
             assert len(refused) in (0, len(indexes))
 
+    def compiled(self) -> Segment:
+        """All subscriptions that are not refused, in one segment."""
+        drafter = Drafter(self.schema)
+        blocks: list[Block] = []
+        for text, table in self.blocks:
+            try:
+                blocks += read_table(table, text, self.schema)
+            except tg.FilterTypeError:
+                continue
+        for block in blocks:
+            drafter.add_block(block)
+        ids = pa.concat_arrays([block.ids for block in blocks])
+        return Segment.build(drafter.finish(), ids, Sources.of(blocks, []))[0]
+
+    def encoded(self, batch: Any) -> EncodedBatch:
+        """A batch as structures take it."""
+        return EncodedBatch(Batch(batch, self.schema))
+
     def events(self, size: int) -> list[Event]:
         """Events whose values are of their attribute's kind, or, seldom, of any other."""
         chance = self.rng.random
@@ -282,8 +305,9 @@ class Comparison:
 
     @property
     def structures(self) -> set[str]:
-        """What holds subscriptions, with the number of its key's attributes."""
-        found = set()
+        """What holds subscriptions, with the number of its key's attributes; and how far swept."""
+        sweeps = [sweep for live in self.tried._lives for sweep in live.segment.sweeps]
+        found = {f"sweeps on {len(sweep.attributes)}" for sweep in sweeps}
         for each in self.tried.describe().structures:
             if each.subscriptions:
                 name, _, key = each.name.partition(" (")
@@ -305,7 +329,7 @@ def main(seeds: Sequence[int]) -> None:
     """Compare as `test_kernels` wants it, in a build that checks bounds."""
     assert all(getattr(vector, name) is form for name, form in vector.PLAIN.items())
     try:
-        _past_the_end(np.zeros(3, np.int64))
+        _past_the_end(np.zeros(3, np.int64))  # type: ignore[type-var]
     except IndexError:
         pass
     else:

@@ -31,6 +31,7 @@ from tests.engine.box_oracle import (
 )
 from tidegate.engine import boxes as store_module
 from tidegate.engine import integer_boxes
+from tidegate.engine.box_kernels import SHARED
 from tidegate.engine.boxes import BoxStore
 from tidegate.engine.integer_boxes import IntegerBoxes
 from tidegate.engine.ruler import Ruler
@@ -152,8 +153,10 @@ def test_the_whole_language_is_answered_exactly(typed: bool, seed: int) -> None:
 def test_numbers_of_all_types_are_compared_without_a_schema(seed: int) -> None:
     """Bigints, doubles and decimals share a ruler, and near 2**53 their cuts cross."""
     rng = Random(seed)
-    constants = ("9007199254740992D", "9007199254740993", "9007199254740993BD", "0.1", "0.1D", "2")
-    constants += ("1e300D", "99999999999999999999BD", "CAST('NaN' AS DOUBLE)", "-0.0D", "2.5")
+    constants = (
+        *("9007199254740992D", "9007199254740993", "9007199254740993BD", "0.1", "0.1D", "2", "2.5"),
+        *("1e300D", "99999999999999999999BD", "CAST('NaN' AS DOUBLE)", "-0.0D"),
+    )
     operators = ("=", "<", "<=", ">", ">=", "<>", "<=>")
     texts = [f"x {rng.choice(operators)} {rng.choice(constants)}" for _ in range(30)]
     store, oracle = filled(texts[:24])
@@ -171,8 +174,10 @@ def test_most_filters_are_decided_without_asking_the_algebra(
     def asked(*_: Any) -> bool:
         raise AssertionError("the integers had not decided it")
 
-    texts = ("x < 5 AND y >= 2.5D", "x = 3 AND s = 'a'", "startswith(s, 'ab')", "y BETWEEN 1 AND 2")
-    texts += ("x IS NOT NULL", "y IS NULL", "y BETWEEN 0.2D AND 0.7D", "TRUE")
+    texts = (
+        *("x < 5 AND y >= 2.5D", "x = 3 AND s = 'a'", "startswith(s, 'ab')", "y BETWEEN 1 AND 2"),
+        *("x IS NOT NULL", "y IS NULL", "y BETWEEN 0.2D AND 0.7D", "TRUE"),
+    )
     for schema in SCHEMAS.values():
         store, oracle = filled([*texts, "x IN (1, 5)", "y <> 3"], schema)
         filters = [tg.parse(text, schema) for text in texts]
@@ -298,9 +303,9 @@ def crowd(steps: int) -> int:
     for i in range(steps):
         below, above = 1 - 2.0 ** -(i % 53), 1 + 2.0 ** -(i % 51)
         f = tg.parse(f"x > {below!r}D AND x < {above!r}D AND y < {i % 7}", schema)
-        before = {name: dict(ruler._known) for name, ruler in store._rulers.items()}
+        before = {name: dict(ruler._known) for name, ruler in store._space.rulers.items()}
         oracle.filters[store.add(f)] = f
-        known = store._rulers["x"]._known
+        known = store._space.rulers["x"]._known
         moves += any(known[cut] != label for cut, label in before.get("x", {}).items())
         if i % 5 == 0:
             wider = tg.parse(f"x BETWEEN {below!r}D AND {1.1 + i / 99}D", schema)
@@ -335,13 +340,13 @@ def test_a_ruler_keeps_the_order_of_its_cuts_when_labels_move() -> None:
 
 def test_asking_leaves_no_trace_on_the_rulers() -> None:
     store, _ = filled(["x < 5", "y = 2.5"])
-    before = {name: dict(ruler._known) for name, ruler in store._rulers.items()}
+    before = {name: dict(ruler._known) for name, ruler in store._space.rulers.items()}
     for i in range(20):
         f = tg.parse(f"x > {i} AND y < {i}.25 AND z{i} = 1")
         for question in (store.containing, store.contained, store.overlapping):
             question(f)
         store.stab({"x": i, "y": i, f"z{i}": 1})
-    assert {name: ruler._known for name, ruler in store._rulers.items()} == before
+    assert {name: ruler._known for name, ruler in store._space.rulers.items()} == before
 
 
 def test_rulers_forget_what_removed_filters_needed() -> None:
@@ -352,7 +357,7 @@ def test_rulers_forget_what_removed_filters_needed() -> None:
         if i >= 5:
             store.remove(i - 5)
             del oracle.filters[i - 5]
-    assert len(store._rulers["x"]._known) < 60
+    assert len(store._space.rulers["x"]._known) < 60
     assert_same(store, oracle, [tg.parse("x > 197"), tg.parse("x = 198 AND s = '198x'")])
 
 
@@ -386,7 +391,7 @@ def test_many_questions_are_answered_in_several_goes(monkeypatch: pytest.MonkeyP
     boxes = IntegerBoxes()
     kept: dict[int, box_oracle.Box] = {}
     for handle in range(100):
-        kept[handle] = ([0], [handle], (0b11011, 0b1001, 0b10001 | box_oracle.SHARED)[handle % 3])
+        kept[handle] = ([0], [handle], (0b11011, 0b1001, 0b10001 | SHARED)[handle % 3])
         boxes.add(handle, *kept[handle])
     ask_integers(boxes, kept, [[bound] for bound in range(-5, 120, 3)])
 
@@ -452,7 +457,7 @@ def texts_taken_for_decided(patch: pytest.MonkeyPatch) -> None:
 
 
 def hull_taken_for_the_filter(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(store_module, "_single", lambda extents: True)
+    patch.setattr(store_module, "in_one_run", lambda extents: True)
 
 
 def removed_boxes_left_in(patch: pytest.MonkeyPatch) -> None:

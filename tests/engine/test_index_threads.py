@@ -18,6 +18,7 @@ import pytest
 import tidegate as tg
 import tidegate.engine.index as index_module
 from tests.engine.test_index import Market, pairs
+from tidegate.engine import subscription
 from tidegate.engine.index import Index
 
 SECONDS = 0.4  # of each history
@@ -208,7 +209,7 @@ def test_compiling_and_merging_may_end_in_the_midst_of_a_change(
         index.add(id, "seat = :p", p=id)
         if id < compiled:
             index.match_batch([{}])  # compiles what is pending, as any reader does
-    changed = index_module.changed
+    changed = subscription.changed
 
     def aside() -> None:
         index.match_batch([{"seat": 1}])

@@ -205,7 +205,8 @@ def _bits(rows: U64) -> NDArray[np.int64]:
 def _read(planes: U64) -> NDArray[np.int64]:
     """The counts of 512 events whose bits the rows are."""
     bits = _bits(planes)
-    return (bits << np.arange(len(bits))[:, None]).sum(axis=0)
+    counts: NDArray[np.int64] = (bits << np.arange(len(bits))[:, None]).sum(axis=0)
+    return counts
 
 
 def test_turning_64_rows() -> None:

@@ -17,7 +17,14 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    sizes = {"SUBSCRIPTIONS": 300, "MANY": 1_000, "BATCH": 70, "SMALL_BATCH": 20, "ROUNDS": 1}
+    sizes = {
+        "SUBSCRIPTIONS": 300,
+        "MANY": 1_000,
+        "BATCH": 70,
+        "PAIRED": 70,
+        "SMALL_BATCH": 20,
+        "ROUNDS": 1,
+    }
     for name, size in (sizes | {"SCANNED": 70, "LOOPED": 20, "JOINED": 30, "SINGLE": 70}).items():
         monkeypatch.setattr(bench.match, name, size)
     for name, size in {"RULES": 1_000, "BATCH": 50, "BATCHES": 2, "ROUNDS": 1}.items():

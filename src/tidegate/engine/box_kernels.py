@@ -59,15 +59,16 @@ class Listed(NamedTuple):
 class Segment(NamedTuple):
     """Packed boxes.
 
-    A bucket has in a row of `buckets` its highest end, where its different ends start and stop in
-    `levels`, and the number of bits set in the row before it. `starts` has per bucket and chunk
-    where the members from the chunk start in `members`, and where the bucket's last ones stop. A
-    member is the rank of its end among those of its bucket and, in the last bits, its place in the
-    chunk. `digests` has per bucket one word per 64 chunks for those with a bit set in the row, then
-    as many for those with a bit not set.
+    A bucket has its highest end in `highs`, and in a row of `buckets` where its different ends
+    start and stop in `levels`, and the number of bits set in the row before it. `starts` has per
+    bucket and chunk where the members from the chunk start in `members`, and where the bucket's
+    last ones stop. A member is the rank of its end among those of its bucket and, in the last bits,
+    its place in the chunk. `digests` has per bucket one word per 64 chunks for those with a bit set
+    in the row, then as many for those with a bit not set.
     """
 
     sides: Integers  # one row each: the side, its first bucket, the one behind its last
+    highs: Integers
     buckets: Integers
     levels: Integers
     starts: Codes
@@ -80,7 +81,8 @@ def empty_segment() -> Segment:
     """A segment of no boxes."""
     return Segment(
         np.zeros((0, 3), np.int64),
-        np.zeros((0, 4), np.int64),
+        np.zeros(0, np.int64),
+        np.zeros((0, 3), np.int64),
         np.zeros(0, np.int64),
         np.zeros(0, np.uint32),
         np.zeros(0, np.uint32),
@@ -94,6 +96,7 @@ class Packed(NamedTuple):
 
     segments: Integers
     sides: Integers
+    highs: Integers
     buckets: Integers
     levels: Integers
     starts: Codes
@@ -105,7 +108,7 @@ class Packed(NamedTuple):
 # A row of `Packed.segments`: its boxes, its sides, and where its other arrays start.
 BOXES, BOXES_STOP, SIDES, SIDES_STOP, BUCKETS, STARTS, ROWS, DIGESTS, FIELDS = range(9)
 ID, FIRST, STOP = range(3)  # a row of `sides`
-HIGH, LEVELS, LEVELS_STOP, WEIGHT = range(4)  # a row of `buckets`
+LEVELS, LEVELS_STOP, WEIGHT = range(3)  # a row of `buckets`
 BEFORE, BEHIND, LIMIT, LEFT = range(4)  # a row of a plan, see `_plan`
 
 
@@ -117,6 +120,7 @@ def search(
     within: bool,
     segments: Integers,
     sides: Integers,
+    highs: Integers,
     buckets: Integers,
     levels: Integers,
     starts: Codes,
@@ -146,7 +150,7 @@ def search(
     Returns the number of the first question not answered: there may not have been room for it. An
     answer that is as long as there are boxes has room for one question at least.
     """
-    packed = Packed(segments, sides, buckets, levels, starts, members, rows, digests)
+    packed = Packed(segments, sides, highs, buckets, levels, starts, members, rows, digests)
     tail = Listed(tail_first, tail_sides, tail_ends)
     plan = np.empty((_most_sides(segments), 4), np.int64)
     live = np.empty(64, np.int64)
@@ -251,7 +255,7 @@ def _plan(
         high = stop
         while bucket < high:
             middle = (bucket + high) >> 1
-            if buckets[middle, HIGH] > limit:
+            if packed.highs[middle] > limit:
                 high = middle
             else:
                 bucket = middle + 1

@@ -20,7 +20,6 @@ from tidegate.engine.box_kernels import (
     BUCKETS,
     CHUNK,
     FIRST,
-    HIGH,
     ID,
     LEVELS,
     LEVELS_STOP,
@@ -63,7 +62,7 @@ def pack(listed: Listed, side_count: int) -> tuple[Integers, Segment]:
     """The boxes as a segment, and in which order they are in it."""
     n = len(listed.first) - 1
     ids, grouped = _group(listed, side_count)
-    sides, buckets, levels, homes, ranks = _sort_ends(ids, grouped, n)
+    sides, highs, buckets, levels, homes, ranks = _sort_ends(ids, grouped, n)
     order = _order(grouped, sides, homes, n)
     positions = np.empty(n, np.int64)
     for i in range(n):
@@ -72,7 +71,7 @@ def pack(listed: Listed, side_count: int) -> tuple[Integers, Segment]:
     rows = _fill_rows(sides, starts, members, n)
     digests = _digest(rows, buckets, n)
     return order, Segment(
-        sides, buckets, levels, starts.ravel(), members, rows.ravel(), digests.ravel()
+        sides, highs, buckets, levels, starts.ravel(), members, rows.ravel(), digests.ravel()
     )
 
 
@@ -101,14 +100,15 @@ def _group(listed: Listed, side_count: int) -> tuple[Sides, Grouped]:
 @njit(cache=True, nogil=True)
 def _sort_ends(
     ids: Sides, grouped: Grouped, n: int
-) -> tuple[Integers, Integers, Integers, NDArray[np.int32], NDArray[np.int32]]:
-    """The sides, buckets and levels of a segment, and the bucket of each end and its rank there.
+) -> tuple[Integers, Integers, Integers, Integers, NDArray[np.int32], NDArray[np.int32]]:
+    """What a segment says of its sides, buckets and levels; and each end's bucket and rank there.
 
     A bucket is closed when it is full, or when the next end comes up so often that it had better
     have a bucket of its own: then no bound falls among its members.
     """
     sides = np.empty((len(ids), 3), np.int64)
-    buckets = np.empty((len(grouped.ends), 4), np.int64)
+    highs = np.empty(len(grouped.ends), np.int64)
+    buckets = np.empty((len(grouped.ends), 3), np.int64)
     levels = np.empty(len(grouped.ends), np.int64)
     homes = np.empty(len(grouped.ends), np.int32)
     ranks = np.empty(len(grouped.ends), np.int32)
@@ -136,12 +136,19 @@ def _sort_ends(
                 ranks[start + ascending[j]] = level - buckets[bucket, LEVELS]
             levels[level] = end
             level += 1
-            buckets[bucket, HIGH], buckets[bucket, LEVELS_STOP] = end, level
+            highs[bucket], buckets[bucket, LEVELS_STOP] = end, level
             held += same - i
             i = same
         bucket += 1
         sides[t, STOP] = bucket
-    return sides, buckets[:bucket].copy(), levels[:level].copy(), homes, ranks
+    return (
+        sides,
+        highs[:bucket].copy(),
+        buckets[:bucket].copy(),
+        levels[:level].copy(),
+        homes,
+        ranks,
+    )
 
 
 @njit(cache=True, nogil=True)

@@ -1,25 +1,21 @@
 """Which of many filters match an event, cover a filter, are covered by it, or overlap it?
 
 The one geometric kernel: a filter is a union of boxes (`algebra.normal`), so all four questions are
-about boxes in a space with one dimension per attribute. Every attribute has a `Ruler`, which makes
-runs of integers of its value sets, and the filters become `IntegerBoxes`. With the low side of a
-dimension at the label where a run starts, and the high side at the label behind it, negated, a box
-holds a point, covers a box or meets one if none of its ends is above some bound, and lies in a box
-if none is below: these are the two questions that the kernels answer.
+about boxes with one dimension per attribute. A `Space` puts filters among integers, and they are
+kept as `IntegerBoxes`. With ends as they are there, a box holds a point, covers a box or meets one
+if none of its ends is above some bound, and it lies in a box if none is below one: these are the
+two questions that the kernels answer.
 
-A filter that is one box with one run on each attribute is one integer box, and what it answers is
-final. Any other has several: its **parts**, one of which has to meet an event or a filter, and its
-**hull**, in which a filter has to lie to be covered, or which has to lie in a filter that covers.
-Conditions on text have no place among integers. Where integers only do not exclude a filter, for
-its texts or because its hull is more than its boxes, the algebra is asked about it.
+Most filters are one integer box, and what it answers is final. Any other has several: its parts,
+one of which has to meet an event or a filter, and its hull, in which a filter has to lie to be
+covered, or which has to lie in a filter that covers it. Where integers only do not exclude a filter
+with conditions on text, or one whose hull is more than its boxes, the algebra is asked about it.
 
 Invariant: the answers are those of `Filter.matches`, `covers` and `overlaps`, filter by filter.
 """
 
-import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import product
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
@@ -27,12 +23,12 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tidegate.algebra.axis import HIGHEST, LOWEST
-from tidegate.algebra.normal import Box, boxes
+from tidegate.algebra.normal import boxes
 from tidegate.algebra.relate import covers, overlaps
-from tidegate.engine.box_kernels import SHARED, UNBOUNDED_ABOVE, UNBOUNDED_BELOW
+from tidegate.engine.box_kernels import SHARED
 from tidegate.engine.columns import Batch
 from tidegate.engine.integer_boxes import IntegerBoxes
-from tidegate.engine.ruler import Extent, Ruler
+from tidegate.engine.space import Boxes, Extents, Space, in_one_run
 from tidegate.errors import SchemaError, TidegateError
 from tidegate.filters.evaluate import value_of
 from tidegate.filters.expression import attribute_path
@@ -44,15 +40,12 @@ Answers: TypeAlias = tuple[Integers, Integers]
 """Where the answers to each question start, and where the last ones stop; and all the handles."""
 
 _Test: TypeAlias = Callable[[Filter], bool]
-_Ends: TypeAlias = tuple[list[int], list[int]]  # the sides an integer box has, and where they lie
-_Extents: TypeAlias = dict[str, Extent]
+_Ends: TypeAlias = tuple[list[int], list[int]]  # the sides that an integer box ends on, and where
 
-_MAX_PARTS: Final = 64
-"""Parts that a filter may have; one that would have more has its hull for its only part."""
 _CHURN: Final = 1024
 """Removals, beside one for each filter, after which the rulers forget what is no longer needed."""
 
-# What an integer box is there for, and the factor that says: there, its answers are final.
+# What an integer box is there for; and by what to multiply that to say: there, it decides alone.
 _PART: Final = 1
 _HULL: Final = 2
 _INNER: Final = 4
@@ -92,10 +85,8 @@ class BoxStore:
         self._beside: set[int] = set()  # filters that have no normal form
         self._next = 0
         self._removed = 0
-        self._rulers: dict[str, Ruler] = {}
-        self._sides: dict[str, int] = {}  # the low side of each attribute; the high one is next
+        self._space = Space(schema)
         self._integers = IntegerBoxes()
-        self._whole = np.empty(0, np.int64)  # what a box reaches that covers everything
 
     def __len__(self) -> int:
         return len(self._filters)
@@ -116,7 +107,7 @@ class BoxStore:
         """Add a filter; its handle."""
         own = self._boxes(f)
         handle = self._next
-        self._take_in(f, own or ())
+        self._make_room(f, own or ())
         if own:
             self._slots[handle] = [
                 self._integers.add(handle, *ends, flags) for ends, flags in self._integer_boxes(own)
@@ -136,7 +127,9 @@ class BoxStore:
         self._empty.discard(handle)
         self._removed += 1
         if self._removed > len(self._filters) + _CHURN:
-            self._forget()
+            self._integers.pack()
+            self._space.forget(self._integers.ends)
+            self._removed = 0
 
     def stab(self, event: Mapping[str, Any]) -> Integers:
         """The filters that match an event."""
@@ -172,58 +165,28 @@ class BoxStore:
 
     # -- filters as integer boxes
 
-    def _boxes(self, f: Filter) -> tuple[Box, ...] | None:
+    def _boxes(self, f: Filter) -> Boxes | None:
         if f.schema is not self.schema and f.schema != self.schema:
             raise SchemaError("the filter was read under another schema than the store's")
         return boxes(f)
 
-    def _take_in(self, f: Filter, own: tuple[Box, ...]) -> None:
-        """Put the filter's cuts on the rulers; where labels moved, the integer boxes follow.
+    def _make_room(self, f: Filter, own: Boxes) -> None:
+        """Take the boxes into the space, and move the integer boxes if labels have moved there.
 
-        Under a checked schema, also attributes that make no difference to boxes get a ruler: it
+        Under a checked schema, attributes that make no difference to boxes have a ruler, too: it
         tells which events break the schema.
         """
-        attributes = f.attributes if self._checked else [a for box in own for a in box.sets]
-        new = [a for a in dict.fromkeys(attributes) if a not in self._rulers]
-        for attribute in new:
-            self._sides[attribute] = 2 * len(self._rulers)
-            self._rulers[attribute] = Ruler(attribute, self.schema)
-        for box in own:
-            for attribute, allowed in box.sets.items():
-                self._rulers[attribute].take_in(allowed)
-        moved = [a for box in own for a in box.sets if self._rulers[a].moved is not None]
-        for attribute in dict.fromkeys(moved):
-            self._follow(attribute)
-        if new or moved:
-            ends = [(ruler.low, -ruler.high) for ruler in self._rulers.values()]
-            self._whole = np.array(ends, np.int64).ravel()
+        attributes = f.attributes if self._checked else (name for box in own for name in box.sets)
+        for side, old, new in self._space.take_in(own, attributes):
+            self._integers.relabel(side, old, new)
 
-    def _follow(self, attribute: str) -> None:
-        ruler, side = self._rulers[attribute], self._sides[attribute]
-        assert ruler.moved is not None
-        old, new = (np.array(labels, np.int64) for labels in ruler.moved)
-        self._integers.relabel(side, old, new)
-        self._integers.relabel(side + 1, -old[::-1], -new[::-1])
-        ruler.moved = None
-
-    def _forget(self) -> None:
-        """Give up the cuts of filters that are gone."""
-        self._integers.pack()
-        for attribute, ruler in self._rulers.items():
-            side = self._sides[attribute]
-            needed = self._integers.ends(side), -self._integers.ends(side + 1)
-            ruler.forget(set(np.concatenate(needed).tolist()))
-        self._removed = 0
-
-    def _integer_boxes(self, own: tuple[Box, ...]) -> list[tuple[_Ends, int]]:
+    def _integer_boxes(self, own: Boxes) -> list[tuple[_Ends, int]]:
         """The integer boxes of a filter, each with its flags."""
-        extents = [self._extents(box) for box in own]
-        exact = _exact(extents)
-        hull = _hull(extents)
-        if exact and _single(extents):
+        hull, exact = self._space.hull(own)
+        if exact and len(own) == 1 and in_one_run(hull):
             return [(self._ends(hull), (_PART | _HULL | _INNER) * (1 + _SURE))]
         inner = _INNER * (1 + _SURE) if exact else 0
-        parts = self._parts(own, extents)
+        parts = self._space.parts(own)
         if len(parts) == 1:
             found = [(self._ends(hull), _PART | _HULL | inner)]
         else:
@@ -236,41 +199,16 @@ class BoxStore:
             found.append((self._ends(hull, turned=True), _INNER))
         return found
 
-    def _extents(self, box: Box) -> _Extents:
-        """How far a box reaches on the attributes that there is a ruler for."""
-        rulers = self._rulers
-        return {
-            attribute: rulers[attribute].extent(allowed)
-            for attribute, allowed in box.sets.items()
-            if attribute in rulers
-        }
-
-    def _parts(self, own: tuple[Box, ...], extents: list[_Extents]) -> list[tuple[_Extents, bool]]:
-        """The parts of a filter, and whether they are all there is to know about them."""
-        if _single(extents):
-            return [(extents[0], _exact(extents))]
-        count = sum(math.prod(runs for _, _, runs, _ in each.values()) for each in extents)
-        if count > _MAX_PARTS:
-            return [(_hull(extents), False)]
-        found: list[tuple[_Extents, bool]] = []
-        for box, each in zip(own, extents, strict=True):
-            parts = [each]
-            if not _in_one_run(each):
-                runs = [self._rulers[attribute].runs(box.sets[attribute]) for attribute in each]
-                parts = [dict(zip(each, part, strict=True)) for part in product(*runs)]
-            found += [(part, _exact([part])) for part in parts]
-        return found
-
-    def _ends(self, extents: _Extents, turned: bool = False) -> _Ends:
+    def _ends(self, extents: Extents, turned: bool = False) -> _Ends:
         """The ends of an integer box.
 
-        Turned, an extent that is not exact is only asked to touch what it has to lie in: a text
-        that takes away from it may have taken away what lies outside.
+        Turned, an extent that is not exact need only touch what it would have to lie in: a text
+        may have taken away from it what lies outside.
         """
         sides: list[int] = []
         ends: list[int] = []
         for attribute, (low, high, _, exact) in extents.items():
-            side = self._sides[attribute]
+            side = self._space.sides[attribute]
             sides += (side, side + 1)
             ends += (high, -low) if turned and not exact else (low, -high)
         return sides, ends
@@ -278,26 +216,29 @@ class BoxStore:
     # -- questions
 
     def _stabbing(self, event: Mapping[str, Any]) -> "_Question":
-        bounds = np.empty((1, len(self._whole)), np.int64)
+        space = self._space
+        bounds = np.empty((1, len(space.whole)), np.int64)
+        row = bounds[0]
         lawful = True
-        for attribute, ruler in self._rulers.items():
-            side = self._sides[attribute]
+        for attribute, ruler in space.rulers.items():
             label = ruler.place(value_of(event, attribute, self.schema))
-            bounds[0, side], bounds[0, side + 1] = label, ~label
+            side = space.sides[attribute]
+            row[side], row[side + 1] = label, ~label
             lawful = lawful and (not self._checked or ruler.allows(label))
         return self._stabbed(bounds, lawful, lambda f: f.matches(event))
 
     def _stabbing_all(self, events: Any) -> "list[_Question]":
+        space = self._space
         batch = Batch(events, self.schema)
-        bounds = np.empty((len(batch), len(self._whole)), np.int64)
+        bounds = np.empty((len(batch), len(space.whole)), np.int64)
         lawful = np.ones(len(batch), np.bool_)
-        for attribute, ruler in self._rulers.items():
-            side = self._sides[attribute]
+        for attribute, ruler in space.rulers.items():
             labels = ruler.places(batch.column(attribute))
+            side = space.sides[attribute]
             bounds[:, side], bounds[:, side + 1] = labels, ~labels
             if self._checked:
-                allowed = {label: ruler.allows(label) for label in np.unique(labels).tolist()}
-                lawful &= np.array([allowed[label] for label in labels.tolist()], np.bool_)
+                places, which = np.unique(labels, return_inverse=True)
+                lawful &= np.array([ruler.allows(p) for p in places.tolist()], np.bool_)[which]
         matches = _matching(events)
         return [
             self._stabbed(bounds[row : row + 1], bool(lawful[row]), partial(matches, row))
@@ -312,22 +253,20 @@ class BoxStore:
 
     def _containing(self, f: Filter) -> "_Question":
         own = self._boxes(f)
-        if own is None:
-            return self._unsearched(self._equal(f, self._filters))
         if not own:
-            return self._unsearched(
-                handle for handle in self._filters if handle not in self._beside
-            )
-        extents = [self._extents(box) for box in own]
-        bounds = self._whole.copy()
-        for attribute, (low, high, _, exact) in _hull(extents).items():
-            side = self._sides[attribute]
+            with_boxes = (handle for handle in self._filters if handle not in self._beside)
+            return self._unsearched(self._equal(f, self._filters) if own is None else with_boxes)
+        sides = self._space.sides
+        bounds = self._space.whole.copy()
+        hull, sure = self._space.hull(own)
+        for attribute, (low, high, _, exact) in hull.items():
+            side = sides[attribute]
             if exact:
                 bounds[side], bounds[side + 1] = low, -high
-            else:  # a text may leave of it what is covered: who covers it has to touch it at least
+            else:  # what of it is outside, a text may take away: who covers it touches it at least
                 bounds[side], bounds[side + 1] = high - 1, ~low
         beside = self._equal(f, self._beside)
-        return _Question(bounds[None], _exact(extents), beside, lambda g: covers(g, f))
+        return _Question(bounds[None], sure, beside, lambda g: covers(g, f))
 
     def _contained(self, f: Filter) -> "_Question":
         own = self._boxes(f)
@@ -336,51 +275,45 @@ class BoxStore:
         beside = [*self._empty, *self._equal(f, self._beside)]
         if not own:
             return self._unsearched(beside)
-        extents = [self._inner_extents(box) for box in own]
-        bounds = np.full(len(self._whole), UNBOUNDED_BELOW, np.int64)
-        for attribute, (low, high, _, _) in _hull(extents).items():
-            if attribute not in self._sides:  # no filter has a limit there
-                if low > LOWEST or high < HIGHEST:
-                    return self._unsearched(beside)
-                continue
-            side = self._sides[attribute]
-            if low > LOWEST:
+        sides = self._space.sides
+        bounds = self._space.no_limits[0].copy()
+        hull, exact = self._space.inner_hull(own)
+        for attribute, (low, high, _, _) in hull.items():
+            side = sides.get(attribute)
+            if side is None and (low > LOWEST or high < HIGHEST):
+                return self._unsearched(beside)  # no filter has a limit there, and one is needed
+            if side is not None and low > LOWEST:
                 bounds[side] = low
-            if high < HIGHEST:
+            if side is not None and high < HIGHEST:
                 bounds[side + 1] = -high
-        sure = _exact(extents) and _single(extents)
+        sure = exact and len(own) == 1 and in_one_run(hull)
         return _Question(bounds[None], sure, beside, lambda g: covers(f, g))
-
-    def _inner_extents(self, box: Box) -> _Extents:
-        """How far boxes can reach that lie in this one."""
-        return {
-            attribute: (self._rulers.get(attribute) or Ruler(attribute, self.schema)).inner_extent(
-                allowed
-            )
-            for attribute, allowed in box.sets.items()
-        }
 
     def _overlapping(self, f: Filter) -> "_Question":
         own = self._boxes(f)
-        if own is None:
-            return self._unsearched(handle for handle in self._filters if handle not in self._empty)
-        extents = [self._extents(box) for box in own]
-        parts = self._parts(own, extents) if own else []
-        bounds = np.full((len(parts), len(self._whole)), UNBOUNDED_ABOVE, np.int64)
-        for row, (part, _) in zip(bounds, parts, strict=True):
+        if not own:
+            with_any = (handle for handle in self._filters if handle not in self._empty)
+            return self._unsearched(with_any if own is None else ())
+        sides = self._space.sides
+        parts = self._space.parts(own)
+        rows = []
+        sure = True
+        for part, exact in parts:
+            row = self._space.no_limits[1].copy()
             for attribute, (low, high, _, _) in part.items():
-                side = self._sides[attribute]
+                side = sides[attribute]
                 row[side], row[side + 1] = high - 1, ~low
-        sure = all(exact for _, exact in parts)
-        beside = list(self._beside) if own else []
-        return _Question(bounds, sure, beside, lambda g: overlaps(g, f))
+            rows.append(row)
+            sure = sure and exact
+        bounds = np.array(rows) if len(rows) > 1 else rows[0][None]
+        return _Question(bounds, sure, list(self._beside), lambda g: overlaps(g, f))
 
     def _equal(self, f: Filter, handles: Iterable[int]) -> list[int]:
         return [handle for handle in handles if self._filters[handle] == f]
 
     def _unsearched(self, handles: Iterable[int]) -> "_Question":
         """A question whose answer is known."""
-        none = np.empty((0, len(self._whole)), np.int64)
+        none = np.empty((0, len(self._space.whole)), np.int64)
         return _Question(none, True, list(handles), lambda f: False)
 
     # -- answers
@@ -389,17 +322,23 @@ class BoxStore:
         sure = _SURELY[flag] if question.sure else _UNSURELY
         if len(question.bounds) != 1:
             sure = sure.repeat(len(question.bounds))
-        handles, doubtful, _ = self._integers.search(question.bounds, sure, flag, flag == _INNER)
-        return self._settled(question, handles, doubtful)
+        found = self._integers.search(question.bounds, sure, flag, flag == _INNER)
+        return self._settled(question, found[0], found[1])
 
     def _ask_all(self, questions: Sequence["_Question"], flag: int) -> Answers:
-        none = np.empty((0, len(self._whole)), np.int64)
+        none = np.empty((0, len(self._space.whole)), np.int64)
         bounds = np.concatenate([none, *(question.bounds for question in questions)])
         sizes = [len(question.bounds) for question in questions]
         sure = np.repeat([flag * _SURE * question.sure for question in questions], sizes)
         search = self._integers.search
         handles, doubtful, upto = search(bounds, sure.astype(np.uint8), flag, flag == _INNER)
         upto = np.concatenate([np.zeros((1, 2), np.int64), upto])[np.cumsum([0, *sizes])]
+        if (
+            not len(doubtful)
+            and max(sizes, default=0) <= 1
+            and not any(q.beside for q in questions)
+        ):
+            return upto[:, 0].copy(), handles
         answers = [np.empty(0, np.int64)]
         for question, (start, doubt), (stop, no_doubt) in zip(
             questions, upto[:-1].tolist(), upto[1:].tolist(), strict=True
@@ -432,33 +371,6 @@ class _Question(NamedTuple):
     sure: bool
     beside: list[int]
     test: _Test
-
-
-def _exact(extents: list[_Extents]) -> bool:
-    """Whether integers say everything about these boxes."""
-    return all(exact for each in extents for _, _, _, exact in each.values())
-
-
-def _single(extents: list[_Extents]) -> bool:
-    """Whether there is one box, with one run on each attribute."""
-    return len(extents) == 1 and _in_one_run(extents[0])
-
-
-def _in_one_run(extents: _Extents) -> bool:
-    return all(runs == 1 for _, _, runs, _ in extents.values())
-
-
-def _hull(extents: list[_Extents]) -> _Extents:
-    """How far all boxes together reach; where one of them has no limit, they have none."""
-    first, *others = extents
-    if not others:
-        return first
-    found = {}
-    for attribute in first:
-        if all(attribute in each for each in others):
-            lows, highs, runs, exact = zip(*(each[attribute] for each in extents), strict=True)
-            found[attribute] = min(lows), max(highs), max(runs), all(exact)
-    return found
 
 
 def _matching(events: Any) -> Callable[[int, Filter], bool]:

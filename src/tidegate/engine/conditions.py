@@ -128,7 +128,6 @@ class Conditions:
         self._numbers[attribute, held] = number
         return number
 
-
     @property
     def nbytes(self) -> int:
         """About the memory of all of them, which are Python objects: measured on some."""

@@ -9,7 +9,7 @@ flags, and goes when its segment is packed the next time.
 """
 
 from collections.abc import Sequence
-from typing import Final, TypeAlias, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,7 @@ from tidegate.engine import box_packing as packing
 Integers: TypeAlias = NDArray[np.int64]
 _Scalar = TypeVar("_Scalar", bound=np.generic)
 
-_TAIL: Final = 256  # boxes
+_TAIL: Final = 128  # boxes
 _TIMES: Final = 4  # as large as what is to be packed, a segment is left as it is
 _ROOM: Final = 65_536  # handles of the answers to several questions
 _NO: Final = np.empty(0, np.int64)
@@ -123,13 +123,12 @@ class IntegerBoxes:
         """Answer the questions in the rows of `bounds`, one column per side: see `box_kernels`."""
         if bounds.shape[1] < self._sides:
             raise ValueError(f"there are {self._sides} sides, and bounds for {bounds.shape[1]}")
-        room = self._count if len(bounds) == 1 else self._count + _ROOM
-        if room > len(self._answer):
-            self._answer = np.empty(room, np.int64)
-        upto = np.empty((len(bounds), 2), np.int64)
+        count = len(bounds)
+        upto = np.empty((count, 2), np.int64)
         pieces: list[tuple[Integers, Integers]] = []
         done = 0
-        while done < len(bounds):
+        while done < count:
+            answer = self._room(self._count if count == 1 else self._count + _ROOM)
             begin = done
             done = kernels.search(
                 bounds,
@@ -144,14 +143,16 @@ class IntegerBoxes:
                 self._packed_count,
                 self._count,
                 begin,
-                self._answer,
+                answer,
                 upto,
             )
             found, doubtful = upto[done - 1].tolist()
-            in_doubt = (
-                self._answer[len(self._answer) - doubtful :][::-1].copy() if doubtful else _NO
-            )
-            pieces.append((self._answer[:found].copy(), in_doubt))
+            in_doubt = answer[len(answer) - doubtful :][::-1].copy() if doubtful else _NO
+            if 2 * found > len(answer):  # not worth a copy
+                self._answer = _NO
+                pieces.append((answer[:found], in_doubt))
+            else:
+                pieces.append((answer[:found].copy(), in_doubt))
             if begin > 0:
                 upto[begin:done] += upto[begin - 1]
         if len(pieces) == 1:
@@ -159,23 +160,29 @@ class IntegerBoxes:
         handles, doubts = zip((_NO, _NO), *pieces, strict=True)
         return np.concatenate(handles), np.concatenate(doubts), upto
 
+    def _room(self, size: int) -> Integers:
+        """An array for answers that is at least so long."""
+        if size > len(self._answer):
+            self._answer = np.empty(size, np.int64)
+        return self._answer
+
     def relabel(self, side: int, old: Integers, new: Integers) -> None:
         """Move the ends on a side that are at `old` places to the `new` ones; both ascend.
 
         Other ends stay where they are; none changes its rank among all.
         """
-        _, buckets, levels, *_ = self._packed
+        _, highs, buckets, levels, *_ = self._packed
         for first, stop in self._buckets(side):
-            _move(levels[buckets[first, 1] : buckets[stop - 1, 2]], old, new)
-            buckets[first:stop, 0] = levels[buckets[first:stop, 2] - 1]
+            _move(levels[buckets[first, 0] : buckets[stop - 1, 1]], old, new)
+            highs[first:stop] = levels[buckets[first:stop, 1] - 1]
         self._tail.ends[:] = np.where(
             self._tail.sides == side, _move(self._tail.ends.copy(), old, new), self._tail.ends
         )
 
     def ends(self, side: int) -> Integers:
         """The different ends on a side, perhaps with those of boxes removed of late."""
-        _, buckets, levels, *_ = self._packed
-        packed = [levels[buckets[a, 1] : buckets[b - 1, 2]] for a, b in self._buckets(side)]
+        _, _, buckets, levels, *_ = self._packed
+        packed = [levels[buckets[a, 0] : buckets[b - 1, 1]] for a, b in self._buckets(side)]
         used = self._tail.first[self._count - self._packed_count]
         tail = self._tail.ends[:used][self._tail.sides[:used] == side]
         return np.unique(np.concatenate([*packed, tail]))
@@ -202,9 +209,14 @@ class IntegerBoxes:
         start = self._packed_count
         if begin < len(self._segments):
             start = int(self._segments[begin, kernels.BOXES])
+        sides, _, buckets, levels, starts, members, *_ = self._packed
         kept, listed = packing.unpack(
             self._segments[begin:],
-            *self._packed[:5],
+            sides,
+            buckets,
+            levels,
+            starts,
+            members,
             *self._tail,
             self._flags,
             self._packed_count,
@@ -225,31 +237,18 @@ class IntegerBoxes:
     def _put(self, segment: kernels.Segment, start: int, stop: int) -> None:
         """Write a segment behind the others."""
         sizes = self._sizes[-1]
-        sides, buckets, levels, starts, members, rows, digests = sizes
+        sides, buckets, _, levels, starts, members, rows, digests = sizes
         segment.sides[:, 1:] += buckets
-        segment.buckets[:, 1:3] += levels
+        segment.buckets[:, :2] += levels
         segment.starts[:] += np.uint32(members)
         where = (start, stop, sides, sides + len(segment.sides), buckets, starts, rows, digests)
         self._segments = np.concatenate([self._segments, np.array([where], np.int64)])
-        self._packed = kernels.Segment(
-            _spliced(self._packed.sides, sides, segment.sides),
-            _spliced(self._packed.buckets, buckets, segment.buckets),
-            _spliced(self._packed.levels, levels, segment.levels),
-            _spliced(self._packed.starts, starts, segment.starts),
-            _spliced(self._packed.members, members, segment.members),
-            _spliced(self._packed.rows, rows, segment.rows),
-            _spliced(self._packed.digests, digests, segment.digests),
+        there: tuple[Any, ...] = self._packed
+        added: tuple[Any, ...] = segment
+        self._packed = kernels.Segment(*map(_spliced, there, sizes, added))
+        self._sizes.append(
+            tuple(size + len(array) for size, array in zip(sizes, added, strict=True))
         )
-        added = (
-            len(segment.sides),
-            len(segment.buckets),
-            len(segment.levels),
-            len(segment.starts),
-            len(segment.members),
-            len(segment.rows),
-            len(segment.digests),
-        )
-        self._sizes.append(tuple(size + more for size, more in zip(sizes, added, strict=True)))
 
 
 def _longer(array: NDArray[_Scalar]) -> NDArray[_Scalar]:

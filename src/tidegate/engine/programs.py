@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 
 from tidegate.engine.conditions import ALWAYS, NEVER, Conditions
 from tidegate.engine.kernels import AND, AND_ROW, DEPTH, OPERAND, OR, OR_ROW, PUSH
-from tidegate.errors import TidegateError
 from tidegate.filters.expression import And, Node, Or, Predicate, Truth, predicates
 
 Tokens: TypeAlias = tuple[int, ...]
@@ -77,8 +76,7 @@ class Programs:
     def _number(self, tokens: Tokens) -> int:
         number = self._numbers.get(tokens)
         if number is None:
-            if _depth(tokens) >= DEPTH:
-                raise TidegateError(f"a filter is nested more than {DEPTH} levels deep")
+            assert _height(tokens) < DEPTH
             number = self._numbers[tokens] = len(self._tokens)
             self._tokens.append(tokens)
         return number
@@ -113,24 +111,19 @@ def _combine(kind: type[And] | type[Or], leaves: list[int], trees: list[Tokens])
 
 def _highest_first(tokens: Tokens) -> tuple[int, Tokens]:
     """By how high a stack the program needs, and then by its tokens."""
+    return -_height(tokens), tokens
+
+
+def _height(tokens: Tokens) -> int:
+    """How many rows a program keeps at once, at most."""
     height = highest = 0
     for token in tokens:
-        if token < AND_ROW:
+        if token < AND_ROW:  # PUSH
             height += 1
             highest = max(highest, height)
-        elif token >= AND:
+        elif token >= AND:  # or OR
             height -= 1
-    return -highest, tokens
-
-
-def _depth(tokens: Tokens) -> int:
-    """How many rows a program keeps at once, at most."""
-    depth = deepest = 0
-    for token in tokens:
-        operation = token & ~OPERAND
-        depth += (operation == PUSH) - (operation in (AND, OR))
-        deepest = max(deepest, depth)
-    return deepest
+    return highest
 
 
 def skeleton(tokens: Tokens) -> bytes:

@@ -93,21 +93,17 @@ class Ruler:
         self.moved: tuple[list[int], list[int]] | None = None
         everything = universe(attribute, schema)
         self._universe = self._stretches(everything) or []
+        self.low, self.high = LOWEST, HIGHEST  # where the values lie that the attribute can have
         self.take_in(everything)
-
-    @property
-    def low(self) -> int:
-        """The label where the values start that the attribute can have."""
-        return self._label(self._universe[0][0])
-
-    @property
-    def high(self) -> int:
-        """The label up to which they go."""
-        return self._label(self._universe[-1][1])
+        self._look_up_universe()
 
     def allows(self, label: int) -> bool:
         """Whether a value at that place is one that the attribute can have."""
         return any(self._label(low) <= label < self._label(high) for low, high in self._universe)
+
+    def _look_up_universe(self) -> None:
+        self.low = self._label(self._universe[0][0])
+        self.high = self._label(self._universe[-1][1])
 
     def take_in(self, allowed: ValueSet) -> None:
         """Give the cuts of a set labels, unless the set is loose.
@@ -136,11 +132,17 @@ class Ruler:
     def extent(self, allowed: ValueSet) -> Extent:
         """How far a set reaches, conditions on text left out; everywhere if it is loose."""
         found = self._stretches(allowed)
-        if found is not None:
-            low, high = self._around(found[0][0]), self._around(found[-1][1])
-            if low is not None and high is not None:
-                return low[0], high[1], len(found), not allowed.texts
-        return _LOOSE
+        if found is None:
+            return _LOOSE
+        start, end = found[0][0], found[-1][1]
+        low = self._known.get(start)
+        high = self._known.get(end) if end is not None else HIGHEST
+        if low is None or high is None:
+            around, behind = self._around(start), self._around(end)
+            if around is None or behind is None:
+                return _LOOSE
+            low, high = around[0], behind[1]
+        return low, high, len(found), not allowed.texts
 
     def inner_extent(self, allowed: ValueSet) -> Extent:
         """How far a set can reach that lies within this one.
@@ -344,6 +346,7 @@ class Ruler:
             self.moved = (self.moved[0], [step[label] for label in self.moved[1]])
         self._known = spread
         self._tables.clear()
+        self._look_up_universe()
 
 
 def _in_order(one: Cut | None, other: Cut | None) -> bool:

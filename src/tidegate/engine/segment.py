@@ -28,7 +28,7 @@ from tidegate.engine.single import SingleEvents
 from tidegate.engine.sources import Sources
 from tidegate.engine.subscription import Id, Subscription
 from tidegate.engine.sweep import Sweep
-from tidegate.filters.expression import Operator, Predicate, predicates
+from tidegate.filters.expression import Predicate, predicates
 from tidegate.filters.lines import ALL_LINES, FAMILY_LINES
 from tidegate.filters.schema import Schema
 from tidegate.filters.values import family
@@ -206,7 +206,7 @@ class Segment:
 
 def compared_lines(predicate: Predicate, schema: Schema | None) -> set[str]:
     """The names of the lines whose values the predicate can compare."""
-    if predicate.operator is Operator.NULL:
+    if all(constant is None for constant in predicate.constants):  # IS NULL, or `= NULL`
         return {line.name for line in ALL_LINES}
     if schema is not None:
         own = schema[predicate.attribute].type.line

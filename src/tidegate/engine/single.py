@@ -105,7 +105,7 @@ class SingleEvents:
         spans = sweep.spans(lines)
         least, most = [], []
         for attribute, place, line in zip(sweep.attributes, here, lines, strict=True):
-            if place is None or line is None or place[0] is not line and place[0] != line:
+            if place is None or line is None or place[0] != line:
                 least.append(sweep_kernels.LOWEST)
                 most.append(sweep_kernels.HIGHEST)
                 continue

@@ -1,0 +1,159 @@
+"""How far does a filter reach, in integers?
+
+A `Space` has a dimension for each attribute that stored filters have limits on: a `Ruler`, and two
+**sides**, of which boxes in the space have an end each. The low side's end is the label where the
+values start, that of the high side the label behind them, negated; so on either side, the smaller
+the end, the larger the box.
+
+Without its conditions on text, a filter that is one box with one run of values on each attribute is
+a box in the space. Any other has **parts** that are, and a **hull**, the smallest box around them.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import product
+from typing import Final, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tidegate.algebra.normal import Box
+from tidegate.engine.box_kernels import UNBOUNDED_ABOVE, UNBOUNDED_BELOW
+from tidegate.engine.ruler import Extent, Ruler
+from tidegate.filters.schema import Schema
+
+Integers: TypeAlias = NDArray[np.int64]
+Boxes: TypeAlias = tuple[Box, ...]
+Extents: TypeAlias = dict[str, Extent]
+"""By attribute, how far a box reaches; where there is none, it has no limit."""
+
+MAX_PARTS: Final = 64
+"""Parts that a filter may have; one that would have more has its hull for its only part."""
+
+
+class Space:
+    """The dimensions of a store, and where filters lie in them.
+
+    `whole` are the ends of a box around all values that there can be; `no_limits` are bounds that
+    ask nothing, of boxes that are to keep within them and of boxes that are to reach them.
+    """
+
+    def __init__(self, schema: Schema | None) -> None:
+        self._schema = schema
+        self.rulers: dict[str, Ruler] = {}
+        self.sides: dict[str, int] = {}  # the low one of each attribute; the high one is the next
+        self.whole = np.empty(0, np.int64)
+        self.no_limits = self.whole, self.whole
+
+    def take_in(
+        self, own: Boxes, attributes: Iterable[str]
+    ) -> list[tuple[int, Integers, Integers]]:
+        """Make dimensions for the attributes, and put the cuts of boxes on their rulers.
+
+        Returns the sides on which labels have moved, with the ends as they were and as they are.
+        """
+        new = [name for name in dict.fromkeys(attributes) if name not in self.rulers]
+        for name in new:
+            self.sides[name] = 2 * len(self.rulers)
+            self.rulers[name] = Ruler(name, self._schema)
+        for box in own:
+            for name, allowed in box.sets.items():
+                self.rulers[name].take_in(allowed)
+        moves = [
+            move
+            for name in dict.fromkeys(name for box in own for name in box.sets)
+            for move in self._moves(name)
+        ]
+        if new or moves:
+            ends = [(ruler.low, -ruler.high) for ruler in self.rulers.values()]
+            self.whole = np.array(ends, np.int64).ravel()
+            self.no_limits = (
+                np.full(len(self.whole), UNBOUNDED_BELOW, np.int64),
+                np.full(len(self.whole), UNBOUNDED_ABOVE, np.int64),
+            )
+        return moves
+
+    def _moves(self, name: str) -> Iterator[tuple[int, Integers, Integers]]:
+        ruler, side = self.rulers[name], self.sides[name]
+        if ruler.moved is not None:
+            old, new = (np.array(labels, np.int64) for labels in ruler.moved)
+            ruler.moved = None
+            yield side, old, new
+            yield side + 1, -old[::-1], -new[::-1]
+
+    def forget(self, ends: Callable[[int], Integers]) -> None:
+        """Give up the cuts at which there is no end; `ends` tells those on a side."""
+        for name, ruler in self.rulers.items():
+            side = self.sides[name]
+            ruler.forget(set(np.concatenate([ends(side), -ends(side + 1)]).tolist()))
+
+    def hull(self, own: Boxes) -> tuple[Extents, bool]:
+        """How far boxes reach together; and whether they are exact, each of them, everywhere.
+
+        Attributes that have no dimension are left out.
+        """
+        if len(own) == 1:
+            return self._extents(own[0])
+        found, exact = zip(*map(self._extents, own), strict=True)
+        return _hull(found), all(exact)
+
+    def _extents(self, box: Box) -> tuple[Extents, bool]:
+        rulers = self.rulers
+        found = {}
+        all_exact = True
+        for name, allowed in box.sets.items():
+            if name in rulers:
+                found[name] = extent = rulers[name].extent(allowed)
+                all_exact = all_exact and extent[3]
+        return found, all_exact
+
+    def inner_hull(self, own: Boxes) -> tuple[Extents, bool]:
+        """How far boxes can reach that lie within these; and whether they are all exact.
+
+        Here, attributes that have no dimension are not left out: what has no limit there may lie
+        outside of these.
+        """
+        extents = []
+        all_exact = True
+        for box in own:
+            found = {}
+            for name, allowed in box.sets.items():
+                ruler = self.rulers.get(name) or Ruler(name, self._schema)
+                found[name] = extent = ruler.inner_extent(allowed)
+                all_exact = all_exact and extent[3]
+            extents.append(found)
+        return (extents[0] if len(own) == 1 else _hull(extents)), all_exact
+
+    def parts(self, own: Boxes) -> list[tuple[Extents, bool]]:
+        """The parts of a filter, and whether they are exact."""
+        found = [self._extents(box) for box in own]
+        if len(found) == 1 and in_one_run(found[0][0]):
+            return found
+        sizes = [math.prod(runs for _, _, runs, _ in extents.values()) for extents, _ in found]
+        if sum(sizes) > MAX_PARTS:
+            return [(_hull([extents for extents, _ in found]), False)]
+        parts: list[tuple[Extents, bool]] = []
+        for box, (extents, exact), size in zip(own, found, sizes, strict=True):
+            if size == 1:
+                parts.append((extents, exact))
+                continue
+            runs = [self.rulers[name].runs(box.sets[name]) for name in extents]
+            for part in product(*runs):
+                exact = all(each[3] for each in part)
+                parts.append((dict(zip(extents, part, strict=True)), exact))
+        return parts
+
+
+def in_one_run(extents: Extents) -> bool:
+    """Whether there is but one run of values on each attribute."""
+    return max([runs for _, _, runs, _ in extents.values()], default=1) == 1
+
+
+def _hull(extents: Sequence[Extents]) -> Extents:
+    """How far boxes reach together; where one of them has no limit, they have none."""
+    found = {}
+    for name in extents[0]:
+        if all(name in each for each in extents):
+            lows, highs, runs, exact = zip(*(each[name] for each in extents), strict=True)
+            found[name] = min(lows), max(highs), max(runs), all(exact)
+    return found

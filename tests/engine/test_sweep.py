@@ -1,0 +1,196 @@
+"""Sweeps find what a comparison with every range finds, and write only where there is room."""
+
+from random import Random
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from numpy.typing import NDArray
+
+import tidegate as tg
+from tests.engine.kernel_fuzz import Case, small_sizes
+from tidegate.engine import sweep_kernels as kernels
+from tidegate.engine.index import Index
+from tidegate.engine.sweep import Sweep
+
+GUARD = -77
+GAP = 80  # more than a kernel writes at once
+ALL_ALIVE = np.empty(0, np.uint64)
+FORMS = ("k = :k", "k = :k AND x >= :a", "x <= :b AND k = :k AND y > :a", "k = :k AND y < :b")
+Parts = list[tuple[kernels.Spans, kernels.Events]]
+
+
+class Swept:
+    """A sweep of a segment, a batch, and which codes each event meets there by comparing."""
+
+    def __init__(self, seed: int, form: str, size: int) -> None:
+        rng = Random(seed)
+        case = Case(seed, blocks=0)
+        case.schema = tg.Schema({"k": "string", "x": "bigint", "y": "double"}) if seed % 2 else None
+        rows = rng.choice((4, 63, 64, 65, 300))
+        again = rng.choice((1, 3))  # subscribers of each filter
+        names = [rng.choice(("a", "b", "", "é")) for _ in range(rows)]
+        low = [rng.randint(-5, 40) for _ in range(rows)]
+        high = [start + rng.randint(-1, 30) for start in low]
+        columns: dict[str, list[Any]] = {"k": names * again}
+        if ":a" in form:
+            columns["a"] = low * again
+        if ":b" in form:
+            columns["b"] = high * again
+        table = pa.table({"id": range(rows * again), **columns})
+        case.blocks = [(form, table)]
+        with small_sizes():
+            self.segment = case.compiled()
+        (self.sweep,) = self.segment.sweeps
+        events: dict[str, list[Any]] = {
+            "k": [rng.choice(("a", "b", "", "é", "c", None)) for _ in range(size)],
+            "x": [rng.choice((None, rng.randint(-9, 80))) for _ in range(size)],
+            "y": [rng.choice((None, rng.randint(-9, 80) / 2)) for _ in range(size)],
+        }
+        kinds = {"k": pa.string(), "x": pa.int64(), "y": pa.float64()}
+        self.table = pa.table({name: pa.array(events[name], kinds[name]) for name in kinds})
+        self.parts: Parts = list(self.sweep.events(case.encoded(self.table)))
+        ids = self.segment.ids.to_pylist()
+        self.wanted = []
+        for k, x, y in zip(*events.values(), strict=True):
+            held = {
+                id
+                for id in range(rows * again)
+                if k == names[id % rows]
+                and ("x >=" not in form or (x is not None and x >= low[id % rows]))
+                and ("x <=" not in form or (x is not None and x <= high[id % rows]))
+                and ("y >" not in form or (y is not None and y > low[id % rows]))
+                and ("y <" not in form or (y is not None and y < high[id % rows]))
+            }
+            self.wanted.append({code for code, id in enumerate(ids) if id in held})
+
+
+def bits(codes: set[int], size: int) -> NDArray[np.uint64]:
+    """A bit map in which these codes are alive."""
+    found = np.zeros(size // 64 + 1, np.uint64)
+    for code in codes:
+        found[code >> 6] |= np.uint64(1) << np.uint64(code & 63)
+    return found
+
+
+def written(
+    sweep: Sweep, part: tuple[kernels.Spans, kernels.Events], alive: Any, start: int, room: int
+) -> tuple[int, list[tuple[int, int]]]:
+    """Up to which event there was room, and the pairs; nothing is written outside of it."""
+    rows, codes = (np.full(room + 2 * GAP, GUARD, np.int32) for _ in range(2))
+    here = slice(GAP, GAP + room)
+    stop, count = kernels.write(
+        sweep.group_start, sweep.zone_start, sweep.code_start, *part, alive, sweep.first_code,
+        start, rows[here], codes[here],
+    )  # fmt: skip
+    assert count <= room
+    for array in (rows, codes):
+        assert (array[:GAP] == GUARD).all()
+        assert (array[GAP + room :] == GUARD).all()
+    pairs = zip(rows[here][:count].tolist(), codes[here][:count].tolist(), strict=True)
+    return stop, list(pairs)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("seed", range(1, 7))
+def test_sweeps_find_what_comparing_finds(seed: int, form: str) -> None:
+    for size in (1, 63, 64, 65, 300):
+        swept = Swept(seed, form, size)
+        sweep = swept.sweep
+        living = set(Random(seed).sample(range(len(swept.segment)), len(swept.segment) // 2))
+        for alive in (ALL_ALIVE, bits(living, len(swept.segment))):
+            kept = living if len(alive) else set(range(len(swept.segment)))
+            expected = {
+                (row, code) for row, codes in enumerate(swept.wanted) for code in codes & kept
+            }
+            counts, found = np.zeros(size, np.int64), []
+            for spans, events in swept.parts:
+                kernels.count(
+                    sweep.group_start, sweep.zone_start, sweep.code_start, spans, events, alive,
+                    sweep.first_code, counts,
+                )  # fmt: skip
+                stop, pairs = written(sweep, (spans, events), alive, 0, size * len(kept) + 64)
+                assert stop == len(events.row)
+                found += pairs
+            assert len(found) == len(expected)
+            assert set(found) == expected
+            assert counts.tolist() == [len(codes & kept) for codes in swept.wanted]
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("room", [0, 1, 63, 64, 65, 127, 128, 500])
+def test_pairs_are_written_as_far_as_there_is_room(seed: int, form: str, room: int) -> None:
+    swept = Swept(seed, form, 65)
+    for part in swept.parts:
+        rows = part[1].row.tolist()
+        start = 0
+        while start < len(rows):
+            stop, pairs = written(swept.sweep, part, ALL_ALIVE, start, room)
+            expected = {(row, code) for row in rows[start:stop] for code in swept.wanted[row]}
+            assert len(pairs) == len(expected)
+            assert set(pairs) == expected
+            if stop == start:  # not even one event's: it is asked for with more room
+                assert len(swept.wanted[rows[start]]) + kernels.ZONE > room
+                stop += 1
+            start = stop
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_no_events_meet_nothing(form: str) -> None:
+    swept = Swept(1, form, 1)
+    sweep, own = swept.sweep, swept.sweep.range_lines.own
+    assert own is not None
+    nothing = np.empty(0, np.int32)
+    none = kernels.Events(nothing, np.empty(0, np.uint32), nothing, nothing)
+    kernels.count(
+        sweep.group_start, sweep.zone_start, sweep.code_start, sweep.spans(own), none, ALL_ALIVE,
+        sweep.first_code, np.empty(0, np.int64),
+    )  # fmt: skip
+    assert written(sweep, (sweep.spans(own), none), ALL_ALIVE, 0, 0) == (0, [])
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("seed", [1, 2])
+def test_single_events_are_written_with_a_zone_more_to_spare(seed: int, form: str) -> None:
+    swept = Swept(seed, form, 65)
+    sweep, room = swept.sweep, swept.sweep.codes + kernels.ZONE
+    living = set(range(0, len(swept.segment), 2))
+    for alive in (ALL_ALIVE, bits(living, len(swept.segment))):
+        kept = living if len(alive) else set(range(len(swept.segment)))
+        for spans, events in swept.parts:
+            size = len(events.row)
+            for place, row in enumerate(events.row.tolist()):
+                out = np.full(room + 2 * GAP, GUARD, np.int32)
+                least, most = events.least[place::size].copy(), events.most[place::size].copy()
+                count = kernels.meet(
+                    sweep.group_start, sweep.zone_start, sweep.code_start, *spans, least, most,
+                    alive, int(events.group[place]), sweep.first_code, out[GAP : GAP + room],
+                )  # fmt: skip
+                assert (out[:GAP] == GUARD).all()
+                assert (out[GAP + room :] == GUARD).all()
+                codes = out[GAP : GAP + count].tolist()
+                assert len(codes) == len(set(codes))
+                assert set(codes) == swept.wanted[row] & kept
+
+
+def test_an_event_may_meet_more_than_was_expected() -> None:
+    """Room for pairs is guessed from the events before, and more is found if need be."""
+    count = 40_000
+    table = pa.table({"id": range(count), "k": ["a", "b"] * (count // 2), "x": range(count)})
+    index = Index()
+    index.add_many(table, filter="k = :k AND x >= :x")
+    assert any(each.name == "ranges, by key (k)" for each in index.describe().structures)
+    for largest in (10, 10, count, 10, count // 2):
+        batch = pa.table({"k": ["a", "a", "b", "c"], "x": [largest, 3, largest, largest]})
+        expected = [(largest + 2) // 2, 2, (largest + 1) // 2, 0]
+        if largest == count:
+            expected = [count // 2, 2, count // 2, 0]
+        found = index.match_batch(batch)
+        assert np.bincount(found["event"].to_numpy(), minlength=4).tolist() == expected
+        assert index.count_batch(batch).tolist() == expected
+        ids = found["subscription"].cast(pa.int64()).to_numpy()
+        names = np.array(["a", "b"])[ids % 2]
+        assert (names == np.array(batch["k"].to_pylist())[found["event"].to_numpy()]).all()
+        assert len(set(zip(found["event"].to_pylist(), ids.tolist(), strict=True))) == len(found)
