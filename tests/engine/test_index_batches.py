@@ -20,12 +20,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from tidegate.engine.index import Index
 
 import tidegate as tg
 from tests import generate
 from tests.engine.test_columns import ARROW, MIXED, TYPES
 from tests.engine.test_index import SCHEMA, AnyIndex, Event, attempt, check, pairs
+from tidegate.engine.index import Index
 from tidegate.engine.scan import ScanIndex
 from tidegate.engine.subscription import Id
 

@@ -19,10 +19,10 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 from numpy.typing import NDArray
-from tidegate.engine.index import Index
 
 import tidegate as tg
 from tests.filters.test_spark import settings
+from tidegate.engine.index import Index
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -21,16 +21,19 @@ FORMS = ("k = :k", "k = :k AND x >= :a", "x <= :b AND k = :k AND y > :a", "k = :
 Parts = list[tuple[kernels.Spans, kernels.Events]]
 
 
+NAMES = ("a", "b", "", "é", "ab", "\0", "😀", "z")
+
+
 class Swept:
-    """A sweep of a segment, a batch, and which codes each event meets there by comparing."""
+    """The sweeps of a segment, a batch, and which codes each event meets by comparing."""
 
     def __init__(self, seed: int, form: str, size: int) -> None:
         rng = Random(seed)
         case = Case(seed, blocks=0)
         case.schema = tg.Schema({"k": "string", "x": "bigint", "y": "double"}) if seed % 2 else None
-        rows = rng.choice((4, 63, 64, 65, 300))
-        again = rng.choice((1, 3))  # subscribers of each filter
-        names = [rng.choice(("a", "b", "", "é")) for _ in range(rows)]
+        rows = rng.choice((32, 63, 64, 65, 300))
+        again = rng.choice((1, 3))  # subscribers of each filter, at least
+        names = [rng.choice(NAMES) for _ in range(rows)]
         low = [rng.randint(-5, 40) for _ in range(rows)]
         high = [start + rng.randint(-1, 30) for start in low]
         columns: dict[str, list[Any]] = {"k": names * again}
@@ -42,15 +45,17 @@ class Swept:
         case.blocks = [(form, table)]
         with small_sizes():
             self.segment = case.compiled()
-        (self.sweep,) = self.segment.sweeps
+        self.sweeps = self.segment.sweeps
+        assert self.sweeps
         events: dict[str, list[Any]] = {
-            "k": [rng.choice(("a", "b", "", "é", "c", None)) for _ in range(size)],
+            "k": [rng.choice((*NAMES[:7], "nobody", None)) for _ in range(size)],
             "x": [rng.choice((None, rng.randint(-9, 80))) for _ in range(size)],
             "y": [rng.choice((None, rng.randint(-9, 80) / 2)) for _ in range(size)],
         }
         kinds = {"k": pa.string(), "x": pa.int64(), "y": pa.float64()}
         self.table = pa.table({name: pa.array(events[name], kinds[name]) for name in kinds})
-        self.parts: Parts = list(self.sweep.events(case.encoded(self.table)))
+        encoded = case.encoded(self.table)
+        self.parts: list[Parts] = [list(sweep.events(encoded)) for sweep in self.sweeps]
         ids = self.segment.ids.to_pylist()
         self.wanted = []
         for k, x, y in zip(*events.values(), strict=True):
@@ -92,30 +97,35 @@ def written(
     return stop, list(pairs)
 
 
+def codes_of(sweep: Sweep) -> set[int]:
+    return set(range(sweep.first_code, sweep.first_code + sweep.codes))
+
+
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("seed", range(1, 7))
 def test_sweeps_find_what_comparing_finds(seed: int, form: str) -> None:
     for size in (1, 63, 64, 65, 300):
         swept = Swept(seed, form, size)
-        sweep = swept.sweep
         living = set(Random(seed).sample(range(len(swept.segment)), len(swept.segment) // 2))
-        for alive in (ALL_ALIVE, bits(living, len(swept.segment))):
-            kept = living if len(alive) else set(range(len(swept.segment)))
-            expected = {
-                (row, code) for row, codes in enumerate(swept.wanted) for code in codes & kept
-            }
-            counts, found = np.zeros(size, np.int64), []
-            for spans, events in swept.parts:
-                kernels.count(
-                    sweep.group_start, sweep.zone_start, sweep.code_start, spans, events, alive,
-                    sweep.first_code, counts,
-                )  # fmt: skip
-                stop, pairs = written(sweep, (spans, events), alive, 0, size * len(kept) + 64)
-                assert stop == len(events.row)
-                found += pairs
-            assert len(found) == len(expected)
-            assert set(found) == expected
-            assert counts.tolist() == [len(codes & kept) for codes in swept.wanted]
+        for sweep, parts in zip(swept.sweeps, swept.parts, strict=True):
+            for alive in (ALL_ALIVE, bits(living, len(swept.segment))):
+                kept = codes_of(sweep) & living if len(alive) else codes_of(sweep)
+                expected = {
+                    (row, code) for row, codes in enumerate(swept.wanted) for code in codes & kept
+                }
+                counts, found = np.zeros(size, np.int64), []
+                for spans, events in parts:
+                    kernels.count(
+                        sweep.group_start, sweep.zone_start, sweep.code_start, spans, events,
+                        alive, sweep.first_code, counts,
+                    )  # fmt: skip
+                    room = size * sweep.codes + kernels.ZONE
+                    stop, pairs = written(sweep, (spans, events), alive, 0, room)
+                    assert stop == len(events.row)
+                    found += pairs
+                assert len(found) == len(expected)
+                assert set(found) == expected
+                assert counts.tolist() == [len(codes & kept) for codes in swept.wanted]
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -123,56 +133,66 @@ def test_sweeps_find_what_comparing_finds(seed: int, form: str) -> None:
 @pytest.mark.parametrize("room", [0, 1, 63, 64, 65, 127, 128, 500])
 def test_pairs_are_written_as_far_as_there_is_room(seed: int, form: str, room: int) -> None:
     swept = Swept(seed, form, 65)
-    for part in swept.parts:
-        rows = part[1].row.tolist()
-        start = 0
-        while start < len(rows):
-            stop, pairs = written(swept.sweep, part, ALL_ALIVE, start, room)
-            expected = {(row, code) for row in rows[start:stop] for code in swept.wanted[row]}
-            assert len(pairs) == len(expected)
-            assert set(pairs) == expected
-            if stop == start:  # not even one event's: it is asked for with more room
-                assert len(swept.wanted[rows[start]]) + kernels.ZONE > room
-                stop += 1
-            start = stop
+    for sweep, parts in zip(swept.sweeps, swept.parts, strict=True):
+        wanted = [codes & codes_of(sweep) for codes in swept.wanted]
+        for part in parts:
+            rows = part[1].row.tolist()
+            start = 0
+            while start < len(rows):
+                stop, pairs = written(sweep, part, ALL_ALIVE, start, room)
+                expected = {(row, code) for row in rows[start:stop] for code in wanted[row]}
+                assert len(pairs) == len(expected)
+                assert set(pairs) == expected
+                if stop == start:  # not even one event's: it is asked for with more room
+                    assert len(wanted[rows[start]]) + kernels.ZONE > room
+                    stop += 1
+                start = stop
 
 
 @pytest.mark.parametrize("form", FORMS)
 def test_no_events_meet_nothing(form: str) -> None:
-    swept = Swept(1, form, 1)
-    sweep, own = swept.sweep, swept.sweep.range_lines.own
-    assert own is not None
     nothing = np.empty(0, np.int32)
     none = kernels.Events(nothing, np.empty(0, np.uint32), nothing, nothing)
-    kernels.count(
-        sweep.group_start, sweep.zone_start, sweep.code_start, sweep.spans(own), none, ALL_ALIVE,
-        sweep.first_code, np.empty(0, np.int64),
-    )  # fmt: skip
-    assert written(sweep, (sweep.spans(own), none), ALL_ALIVE, 0, 0) == (0, [])
+    for sweep in Swept(1, form, 1).sweeps:
+        own = sweep.range_lines.own
+        assert own is not None
+        kernels.count(
+            sweep.group_start, sweep.zone_start, sweep.code_start, sweep.spans(own), none,
+            ALL_ALIVE, sweep.first_code, np.empty(0, np.int64),
+        )  # fmt: skip
+        assert written(sweep, (sweep.spans(own), none), ALL_ALIVE, 0, 0) == (0, [])
 
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("seed", [1, 2])
 def test_single_events_are_written_with_a_zone_more_to_spare(seed: int, form: str) -> None:
     swept = Swept(seed, form, 65)
-    sweep, room = swept.sweep, swept.sweep.codes + kernels.ZONE
     living = set(range(0, len(swept.segment), 2))
     for alive in (ALL_ALIVE, bits(living, len(swept.segment))):
-        kept = living if len(alive) else set(range(len(swept.segment)))
-        for spans, events in swept.parts:
-            size = len(events.row)
-            for place, row in enumerate(events.row.tolist()):
-                out = np.full(room + 2 * GAP, GUARD, np.int32)
-                least, most = events.least[place::size].copy(), events.most[place::size].copy()
-                count = kernels.meet(
-                    sweep.group_start, sweep.zone_start, sweep.code_start, *spans, least, most,
-                    alive, int(events.group[place]), sweep.first_code, out[GAP : GAP + room],
-                )  # fmt: skip
-                assert (out[:GAP] == GUARD).all()
-                assert (out[GAP + room :] == GUARD).all()
-                codes = out[GAP : GAP + count].tolist()
-                assert len(codes) == len(set(codes))
-                assert set(codes) == swept.wanted[row] & kept
+        for sweep, parts in zip(swept.sweeps, swept.parts, strict=True):
+            kept = codes_of(sweep) & living if len(alive) else codes_of(sweep)
+            for spans, events in parts:
+                for place, row in enumerate(events.row.tolist()):
+                    codes = met(sweep, spans, events, place, alive)
+                    assert len(codes) == len(set(codes))
+                    assert set(codes) == swept.wanted[row] & kept
+
+
+def met(
+    sweep: Sweep, spans: kernels.Spans, events: kernels.Events, place: int, alive: Any
+) -> list[int]:
+    """The codes that one event meets; nothing is written outside of the room that there is."""
+    size, room = len(events.row), sweep.codes + kernels.ZONE
+    out = np.full(room + 2 * GAP, GUARD, np.int32)
+    least, most = events.least[place::size].copy(), events.most[place::size].copy()
+    count = kernels.meet(
+        sweep.group_start, sweep.zone_start, sweep.code_start, *spans, least, most, alive,
+        int(events.group[place]), sweep.first_code, out[GAP : GAP + room],
+    )  # fmt: skip
+    assert (out[:GAP] == GUARD).all()
+    assert (out[GAP + room :] == GUARD).all()
+    codes: list[int] = out[GAP : GAP + count].tolist()
+    return codes
 
 
 def test_an_event_may_meet_more_than_was_expected() -> None:

@@ -53,6 +53,7 @@ On disk
 Filters among filters
 
 - `boxes`: which filters match an event, cover a filter, are covered by it, overlap it
+- `space`: how far a filter reaches, in integers
 - `ruler`: where values lie among the cuts of an attribute
 - `integer_boxes`: a changing set of integer boxes; `box_kernels`: the search in it;
   `box_packing`: how it is put in order

@@ -20,7 +20,7 @@ from tidegate.engine import box_packing as packing
 Integers: TypeAlias = NDArray[np.int64]
 _Scalar = TypeVar("_Scalar", bound=np.generic)
 
-_TAIL: Final = 128  # boxes
+_TAIL: Final = 256  # boxes
 _TIMES: Final = 4  # as large as what is to be packed, a segment is left as it is
 _ROOM: Final = 65_536  # handles of the answers to several questions
 _NO: Final = np.empty(0, np.int64)
