@@ -45,12 +45,13 @@ class Batch:
         self.schema = schema
         self._mappings: Sequence[Mapping[str, Any]] | None = None
         self._table: pa.Table | None = None
+        self._frame: Any = None  # of pandas
         if isinstance(events, pa.RecordBatch):
             self._table = pa.Table.from_batches([events])
         elif isinstance(events, pa.Table):
             self._table = events
         elif _is_frame(events):
-            self._table = pa.Table.from_pandas(events, preserve_index=False)
+            self._frame = events
         elif isinstance(events, Sequence) and not isinstance(events, str | bytes):
             self._mappings = events
             for row, event in enumerate(events):
@@ -67,6 +68,8 @@ class Batch:
     def __len__(self) -> int:
         if self._mappings is not None:
             return len(self._mappings)
+        if self._frame is not None:
+            return len(self._frame)
         assert self._table is not None
         return int(self._table.num_rows)
 
@@ -75,8 +78,13 @@ class Batch:
         if self._mappings is not None:
             values = [value_of(event, attribute, self.schema) for event in self._mappings]
             return _from_values(values, self._lines(attribute))
-        assert self._table is not None
-        array = _reach(self._table, attribute_path(attribute))
+        path = attribute_path(attribute)
+        if self._frame is not None:
+            array = _of_frame(self._frame, path[0])
+        else:
+            assert self._table is not None
+            array = _of_table(self._table, path[0])
+        array = _reach(array, path[1:])
         if array is None:
             return Column(len(self), _all_rows(len(self)), ())
         return self._from_arrow(array, attribute)
@@ -137,17 +145,40 @@ def _integers(keys: list[int]) -> Keys:
         return np.array(keys, object)
 
 
-def _reach(table: pa.Table, path: tuple[str, ...]) -> pa.Array | None:
-    """The column at a path, in one piece; None if something on the way is not there."""
-    places = table.schema.get_all_field_indices(path[0])
-    if len(places) > 1:
-        raise TidegateError(f"the batch has {len(places)} columns named {path[0]}")
+def _of_table(table: pa.Table, name: str) -> pa.Array | None:
+    """The column of that name, in one piece; None if there is none."""
+    places = table.schema.get_all_field_indices(name)
+    _require_one(len(places), name)
     if not places:
         return None
     array = table.column(places[0])
-    array = array.chunk(0) if array.num_chunks == 1 else array.combine_chunks()
-    for name in path[1:]:
-        if not pa.types.is_struct(array.type) or array.type.get_field_index(name) < 0:
+    return array.chunk(0) if array.num_chunks == 1 else array.combine_chunks()
+
+
+def _of_frame(frame: Any, name: str) -> pa.Array | None:
+    """The same of a pandas frame, whose other columns are not looked at."""
+    places = [place for place, column in enumerate(frame.columns) if column == name]
+    _require_one(len(places), name)
+    if not places:
+        return None
+    try:
+        array = pa.Array.from_pandas(frame.iloc[:, places[0]])
+    except (pa.ArrowException, ValueError, TypeError) as error:
+        raise TidegateError(f"the column {name} of the frame is none of Arrow: {error}") from None
+    return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
+
+
+def _require_one(count: int, name: str) -> None:
+    if count > 1:
+        raise TidegateError(f"the batch has {count} columns named {name}")
+
+
+def _reach(array: pa.Array | None, path: tuple[str, ...]) -> pa.Array | None:
+    """The field at a path inside structs; None if something on the way is not there."""
+    for name in path:
+        if array is None or not pa.types.is_struct(array.type):
+            return None
+        if array.type.get_field_index(name) < 0:
             return None
         array = pc.struct_field(array, [name])
     return array

@@ -52,7 +52,7 @@ class Description:
         ]
         each = self.bytes / self.subscriptions if self.subscriptions else 0.0
         head = (
-            f"{self.subscriptions:,} subscriptions in {self.segments} segments "
+            f"{self.subscriptions:,} subscriptions, segments: {self.segments} "
             f"({self.pending:,} not compiled yet, {self.removed:,} removed ones still inside), "
             f"{each:.1f} bytes each"
         )

@@ -9,9 +9,10 @@ filters, and what was decided about their layout is decided anew (the logarithmi
 and Saxe, 1980; Lucene keeps its index so).
 
 Threads: any number may read (`match`, `match_batch`, `count_batch`, `get`, …), and one may write at
-a time; writers that come together wait for each other, readers wait for nobody. A change has taken
-effect when its call returns. A reader works on one **version** of the index from its beginning to
-its end: segments never change, and a bit map that a reader has seen is copied before it is changed.
+a time; writers that come together wait for each other, readers for no longer than it takes to note
+a change. A change has taken effect when its call returns. A reader works on one **version** of the
+index from its beginning to its end: segments never change, and a bit map that a reader has seen is
+copied before it is changed.
 """
 
 import os
@@ -93,13 +94,21 @@ class Index:
             plain = read_id(id)
         except SubscriptionError:
             return False
+        self._know_ids()
         with self._lock:
             return self._find(plain) is not None
 
     def get(self, id: Id, /) -> Subscription:
         """The subscription of that id; an unknown one is a `SubscriptionError`."""
+        plain = read_id(id)
+        self._know_ids()
         with self._lock:
-            return self._subscription(self._found(read_id(id)))
+            return self._subscription(self._found(plain))
+
+    def _know_ids(self) -> None:
+        """Make the dictionaries of ids that are not made yet, while readers go on."""
+        for live in self._lives:
+            _ = live.segment.codes
 
     def _find(self, id: Id) -> "Subscription | tuple[Live, int] | None":
         pending = self._pending.get(id)
@@ -132,6 +141,7 @@ class Index:
         """
         new = subscribe(id, filter, parameters, self.schema)
         with self._writing:
+            self._know_ids()
             with self._lock:
                 self._require_writable()
                 self._require_new(new.id)
@@ -156,6 +166,7 @@ class Index:
         """
         blocks = read_table(table, filter, self.schema)
         with self._writing:
+            self._know_ids()
             with self._lock:
                 self._require_writable()
                 self._require_all_new([id for block in blocks for id in block.ids.to_pylist()])
@@ -178,6 +189,7 @@ class Index:
         """
         ids, columns = read_changes(table)
         with self._writing:
+            self._know_ids()
             self._require_writable()
             blocks, singles = self._changes(ids, columns)
             self._change(blocks, singles, ids.to_pylist())
@@ -185,6 +197,7 @@ class Index:
     def remove(self, id: Id, /) -> None:
         """Remove a subscription."""
         plain = read_id(id)
+        self._know_ids()
         with self._writing, self._lock:
             self._require_writable()
             self._drop([plain])
@@ -193,6 +206,7 @@ class Index:
     def remove_many(self, ids: Iterable[Id] | pa.Array, /) -> None:
         """Remove subscriptions: all of them, or none if one is unknown."""
         leaving = read_ids(ids).to_pylist()
+        self._know_ids()
         with self._writing, self._lock:
             self._require_writable()
             self._drop(leaving)
