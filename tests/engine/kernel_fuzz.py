@@ -25,7 +25,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 import tidegate as tg
-from tidegate.engine import assemble, draft, index, keys, layout, vector
+from tidegate.engine import alike, assemble, ids, index, keys, layout, owning, vector
 from tidegate.engine.columns import Batch
 from tidegate.engine.draft import Drafter
 from tidegate.engine.encoded import EncodedBatch
@@ -40,10 +40,13 @@ Pairs = list[tuple[int, Id]]
 
 SMALL: Final = (
     (layout, "_ENOUGH", 4),
+    (layout, "_SWEEPABLE", 4),
+    (alike, "_ENOUGH", 2),
+    (ids, "_FEW", 2),
     (layout, "_FEW", 8),
     (assemble, "_ENOUGH", 3),
-    (draft, "_MANY", 3),
-    (draft, "_SHARED", 1_000_000),
+    (owning, "_MANY", 3),
+    (owning, "_SHARED", 1_000_000),
     (index, "_PENDING", 4),
     (index, "_FEW", 0),
     (keys, "_DENSE", 1),

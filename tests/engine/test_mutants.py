@@ -174,6 +174,7 @@ def test_a_lost_null_under_not_is_noticed(monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_a_stale_row_after_an_update_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Live, "kill", lambda self, codes: None)
+    monkeypatch.setattr(Live, "kill_one", lambda self, code: None)
     assert {"update", "update many", "remove", "remove many"} <= changes_that_go_wrong()
 
 

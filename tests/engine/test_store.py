@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 import tidegate as tg
 from tests import generate
 from tests.engine.test_index import check, describe
-from tidegate.engine import assemble, draft, files, kernels, layout, records, store, subscription
+from tidegate.engine import assemble, files, kernels, layout, owning, records, store, subscription
 from tidegate.engine import index as indexes
 from tidegate.engine.index import Index
 from tidegate.engine.scan import ScanIndex
@@ -55,7 +55,8 @@ def small() -> Iterator[None]:
     """Structures that are made for many subscriptions are made for few here."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(layout, "_ENOUGH", 12)
-        patch.setattr(draft, "_MANY", 6)
+        patch.setattr(layout, "_SWEEPABLE", 12)
+        patch.setattr(owning, "_MANY", 6)
         patch.setattr(subscription, "_ALIKE", 2)
         patch.setattr(assemble, "_ENOUGH", 4)
         patch.setattr(records, "_FEW", 10)
@@ -537,7 +538,7 @@ def use(path: Path) -> None:
         index.count_batch(batch)
         index.match_batch(batch)["subscription"].to_pylist()
     list(index.match(events(3, 1)[0]))
-    for id in list(index._lives[0].segment.codes) if index._lives else []:
+    for id in index._lives[0].segment.ids.to_pylist() if index._lives else []:
         index.get(id)
 
 

@@ -214,3 +214,35 @@ def test_an_event_may_meet_more_than_was_expected() -> None:
         names = np.array(["a", "b"])[ids % 2]
         assert (names == np.array(batch["k"].to_pylist())[found["event"].to_numpy()]).all()
         assert len(set(zip(found["event"].to_pylist(), ids.tolist(), strict=True))) == len(found)
+
+
+@pytest.mark.parametrize("typed", [True, False])
+def test_ranges_open_on_either_side_share_a_group(typed: bool) -> None:
+    """Their low ends are not in the order in which the entries stand."""
+    size = 200
+    ends = np.random.default_rng(5).integers(-400, 400, (3, size)).astype(np.float64)
+    keys = ["a", "b"] * (size // 2)
+    blocks: list[tuple[str, dict[str, Any]]] = [
+        ("k = :k AND x >= :a", {"a": ends[0]}),
+        ("k = :k AND x < :b", {"b": ends[1]}),
+        ("k = :k AND x >= :a AND x < :b", {"a": ends[2], "b": ends[2] + 30}),
+    ]
+    index = Index(tg.Schema({"k": "string", "x": "double"}) if typed else None)
+    with small_sizes():
+        for place, (text, columns) in enumerate(blocks):
+            own = range(place * size, (place + 1) * size)
+            index.add_many(pa.table({"id": own, "k": keys, **columns}), filter=text)
+        index.flush()
+    x = np.arange(-420.0, 420.0, 3)
+    value = x[:, None]
+    parts = [value >= ends[0], value < ends[1], (value >= ends[2]) & (value < ends[2] + 30)]
+    held = np.concatenate(parts, axis=1) & (np.array(keys * 3) == "a")
+    batch = pa.table({"k": ["a"] * len(x), "x": x})
+    found = index.match_batch(batch)
+    ids = found["subscription"].cast(pa.int64()).to_numpy()
+    pairs = np.zeros(held.shape, np.int64)
+    np.add.at(pairs, (found["event"].to_numpy(), ids), 1)
+    assert (pairs == held).all()
+    assert index.count_batch(batch).tolist() == held.sum(axis=1).tolist()
+    for row in range(0, len(x), 10):
+        assert sorted(index.match({"k": "a", "x": x[row]})) == np.flatnonzero(held[row]).tolist()

@@ -6,6 +6,7 @@ What people use
 
 - `index`: which subscriptions want an event, while they come, change and go
 - `subscription`: what a subscription is, and how many come in at once
+- `ids`: which code has an id
 - `matches`: the ids that one event met
 - `description`: what an index is made of
 - `scan`: the same index, the slow and obvious way; the tests hold `index` against it
@@ -16,6 +17,8 @@ What filters become
 - `programs`: Boolean trees in postfix notation
 - `ranges`: ranges whose constants nearly all differ; `cuts`: where a column of them cuts a line
 - `sharing`: which subscriptions ask for the very same
+- `alike`: filters that differ in their constants only, as blocks
+- `owning`: which ranges are conditions, and which their entries' own
 - `draft`: all of that together, before it is decided where it is kept
 
 Where they are kept

@@ -37,6 +37,8 @@ UNBOUNDED_ABOVE: Final = 2**63 - 1
 UNBOUNDED_BELOW: Final = -(2**63)
 """Bounds that ask nothing of a box that reaches, of a box that keeps within."""
 
+FLAG_BITS: Final = 8
+"""A box's **tag** is its handle and, in so many bits at the end, its flags; 0 flags, no box."""
 SHARED: Final = 128
 """The flag of a box whose handle other boxes have, too."""
 
@@ -130,8 +132,7 @@ def search(
     tail_first: Integers,
     tail_sides: Sides,
     tail_ends: Integers,
-    flags: Flags,
-    handles: Integers,
+    tags: Integers,
     packed_count: int,
     count: int,
     begin: int,
@@ -174,13 +175,12 @@ def search(
                         while word != NONE:
                             box = base + 64 * w + np.int64(lowest(word))
                             word &= word - ONE
-                            if flags[box] & asked:
-                                found, doubtful = _emit(
-                                    flags[box], handles[box], sure[q], answer, found, doubtful
-                                )
-        for box in range(packed_count, count):
-            if flags[box] & asked and _holds(bound, within, needed, tail, box - packed_count):
-                found, doubtful = _emit(flags[box], handles[box], sure[q], answer, found, doubtful)
+                            if tags[box] & asked:
+                                found, doubtful = _emit(tags[box], sure[q], answer, found, doubtful)
+        for i in range(count - packed_count):
+            tag = tags[packed_count + i]
+            if tag & asked and _holds(bound, within, needed, tail, i):
+                found, doubtful = _emit(tag, sure[q], answer, found, doubtful)
         upto[q, 0], upto[q, 1] = found, doubtful
     return len(bounds)
 
@@ -220,14 +220,13 @@ def _holds(bound: Integers, within: bool, needed: int, listed: Listed, box: int)
 
 
 @njit(cache=True, nogil=True, forceinline=True)
-def _emit(
-    flags: int, handle: int, sure: int, answer: Integers, found: int, doubtful: int
-) -> tuple[int, int]:
+def _emit(tag: int, sure: int, answer: Integers, found: int, doubtful: int) -> tuple[int, int]:
     """Write a handle into the answer."""
-    if flags & sure and not flags & SHARED:
+    handle = tag >> FLAG_BITS
+    if tag & sure and not tag & SHARED:
         answer[found] = handle
         return found + 1, doubtful
-    answer[len(answer) - 1 - doubtful] = handle if flags & sure else ~handle
+    answer[len(answer) - 1 - doubtful] = handle if tag & sure else ~handle
     return found, doubtful + 1
 
 

@@ -20,6 +20,7 @@ from tidegate.engine.box_kernels import (
     BUCKETS,
     CHUNK,
     FIRST,
+    FLAG_BITS,
     ID,
     LEVELS,
     LEVELS_STOP,
@@ -314,11 +315,11 @@ def unpack(
     tail_first: Integers,
     tail_sides: Sides,
     tail_ends: Integers,
-    flags: Flags,
+    tags: Integers,
     packed_count: int,
     count: int,
 ) -> tuple[Integers, Listed]:
-    """The positions and the ends of the boxes with any flag, of these segments and of the tail.
+    """The positions and the ends of the boxes that have flags, of these segments and of the tail.
 
     The segments are all those from some number on.
     """
@@ -329,24 +330,25 @@ def unpack(
         sizes[owners[m] - start + 1] += 1
     for box in range(packed_count, count):
         sizes[box - start + 1] = tail_first[box - packed_count + 1] - tail_first[box - packed_count]
+    alive = tags[start:count] & (2**FLAG_BITS - 1) != 0
     for i in range(count - start):
-        if flags[start + i] == 0:
+        if not alive[i]:
             sizes[i + 1] = 0
     first = np.cumsum(sizes)
     fill = first.copy()
     listed = Listed(first, np.empty(first[-1], np.int32), np.empty(first[-1], np.int64))
     for m in range(len(owners)):
-        if flags[owners[m]]:
+        if alive[owners[m] - start]:
             at = fill[owners[m] - start]
             listed.sides[at], listed.ends[at] = sides_of[m], ends_of[m]
             fill[owners[m] - start] += 1
     for box in range(packed_count, count):
-        if flags[box]:
+        if alive[box - start]:
             at = fill[box - start]
             for e in range(tail_first[box - packed_count], tail_first[box - packed_count + 1]):
                 listed.sides[at], listed.ends[at] = tail_sides[e], tail_ends[e]
                 at += 1
-    kept = np.flatnonzero(flags[start:count])
+    kept = np.flatnonzero(alive)
     return kept + start, Listed(np.append(first[kept], first[-1]), listed.sides, listed.ends)
 
 

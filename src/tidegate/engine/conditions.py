@@ -8,16 +8,19 @@ hold together, are one condition. `Conditions` gives each a number.
 
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from decimal import Decimal
 from enum import Enum
 from functools import cached_property
 from typing import Any, Final, TypeAlias
 
 from tidegate.engine.points import PointTable
+from tidegate.filters.admission import admit
 from tidegate.filters.expression import And, Node, Predicate
 from tidegate.filters.lines import Line
 from tidegate.filters.meaning import allowed, universe
 from tidegate.filters.schema import Schema
+from tidegate.filters.values import Constant
 from tidegate.filters.valueset import ValueSet
 
 NEVER: Final = -1
@@ -26,7 +29,7 @@ ALWAYS: Final = -2
 """The number of a condition that every value meets, absent included."""
 
 Listed: TypeAlias = tuple[list[str], list[ValueSet], list[Node]]
-Meanings: TypeAlias = dict[tuple[Any, ...], ValueSet]
+Meanings: TypeAlias = dict[tuple[Any, ...], tuple[Predicate, ValueSet]]
 
 _SAMPLE: Final = 64  # conditions whose memory is measured
 _REMEMBERED: Final = 100_000  # predicates whose sets are kept from segment to segment
@@ -76,9 +79,12 @@ class Conditions:
         """Each as a tree: a predicate, or an AND of predicates."""
         return self._listed[2]
 
-    def of(self, predicate: Predicate) -> int:
-        """The number of the condition that the predicate states."""
-        constants = predicate.constants
+    def of(self, predicate: Predicate, given: tuple[Constant, ...] | None = None) -> int:
+        """The number of the condition that the predicate states.
+
+        If it has parameters, with these constants in their place, which are still to be admitted.
+        """
+        constants: tuple[Any, ...] = predicate.constants if given is None else given
         key = (
             predicate.attribute,
             predicate.operator._value_,
@@ -90,11 +96,14 @@ class Conditions:
         if number is None:
             found = self._meanings.get(key)
             if found is None:
-                found = allowed(predicate, self.schema)
+                if given is not None:
+                    bound = replace(predicate, constants=given)
+                    predicate = replace(predicate, constants=admit(bound, self.schema))
+                found = (predicate, allowed(predicate, self.schema))
                 if len(self._meanings) >= _REMEMBERED:
                     self._meanings.clear()
                 self._meanings[key] = found
-            number = self._read[key] = self.number(predicate.attribute, found, predicate)
+            number = self._read[key] = self.number(predicate.attribute, found[1], found[0])
         return number
 
     def both(self, one: int, other: int) -> int:

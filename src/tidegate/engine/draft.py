@@ -13,8 +13,8 @@ Invariant: an event matches a filter if and only if it meets all parts of its en
 nothing can match has the entry `NO_ENTRY`.
 """
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -22,6 +22,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tidegate.engine.conditions import ALWAYS, NEVER, Conditions, Meanings
+from tidegate.engine.owning import Usage, as_ranges
 from tidegate.engine.programs import NO_PROGRAM, Programs
 from tidegate.engine.ranges import Ranges, can_be_range, concatenate, from_columns
 from tidegate.engine.subscription import Block
@@ -32,9 +33,6 @@ from tidegate.filters.schema import Schema
 Integers: TypeAlias = NDArray[np.int64]
 
 NO_ENTRY: Final = -1
-
-_MANY: Final = 1024  # distinct ranges of an attribute, from which on entries keep their own
-_SHARED: Final = 64  # uses of each distinct range, on average, that make it worth a condition
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,12 +80,19 @@ class _Singles:
 class Drafter:
     """Collects subscriptions; `finish` makes the draft of them, in the order they came."""
 
-    def __init__(self, schema: Schema | None, meanings: Meanings | None = None) -> None:
+    def __init__(
+        self,
+        schema: Schema | None,
+        meanings: Meanings | None = None,
+        ranged: Iterable[str] = (),
+    ) -> None:
         self.schema = schema
+        self._ranged = frozenset(ranged)  # attributes that entries elsewhere have ranges on
+        self._meanings = meanings
         self.conditions = Conditions(schema, meanings=meanings)
         self.programs = Programs(self.conditions)
         self._attributes: dict[str, int] = {}
-        self._parts: list[_Part] = []
+        self._parts: list[_Part | _BlockReader] = []
         self._singles = _Singles()
 
     def add(self, filter: Filter) -> None:
@@ -123,11 +128,12 @@ class Drafter:
         """Many more, of one filter."""
         self._close_singles()
         if len(block):
-            self._parts.append(_BlockReader(self, block).part())
+            self._parts.append(_BlockReader(self, block))
 
     def add_draft(self, draft: Draft, which: NDArray[Any]) -> None:
         """Those subscriptions of another draft, which was made under the same schema."""
         self._close_singles()
+        draft = _with_ranges(draft, {*self._attributes, *draft.attributes})
         entries = draft.entry[which].astype(np.int64)
         never = entries == NO_ENTRY
         if never.all():
@@ -138,7 +144,7 @@ class Drafter:
         refs = draft.refs[pick(draft.ref_start[entries], ref_count)]
         range_count = np.where(never, 0, np.diff(draft.range_start)[entries])
         ranges = pick(draft.range_start[entries], range_count)
-        names = np.array([self._attribute(name) for name in draft.attributes], np.uint16)
+        names = np.array([self.attribute(name) for name in draft.attributes], np.uint16)
         program = np.where(never, NO_PROGRAM, draft.program[entries])
         used = np.unique(program)
         adopted = {int(old): self._adopt(draft, int(old)) for old in used if old != NO_PROGRAM}
@@ -164,9 +170,6 @@ class Drafter:
             draft.programs.tokens(program), lambda old: self._number(draft, old)
         )
 
-    def _attribute(self, name: str) -> int:
-        return self._attributes.setdefault(name, len(self._attributes))
-
     def _close_singles(self) -> None:
         singles, self._singles = self._singles, _Singles()
         size = len(singles.never)
@@ -188,38 +191,54 @@ class Drafter:
         from tidegate.engine.sharing import share
 
         self._close_singles()
-        parts = self._parts or [_nothing(0)]
-        together = _Part(
-            np.concatenate([part.ref_count for part in parts]),
-            np.concatenate([part.refs for part in parts]).astype(np.int32),
-            np.concatenate([part.range_count for part in parts]),
-            np.concatenate([part.range_attribute for part in parts]).astype(np.uint16),
-            concatenate([part.ranges for part in parts]),
-            np.concatenate([part.program for part in parts]).astype(np.int32),
-            np.concatenate([part.never for part in parts]),
-        )
-        everything = Draft(
-            self.conditions,
-            self.programs,
-            tuple(self._attributes),
-            starts(together.ref_count),
-            together.refs,
-            starts(together.range_count),
-            together.range_attribute,
-            together.ranges,
-            together.program,
-            np.where(together.never, NO_ENTRY, np.arange(len(together.never))).astype(np.int32),
-        )
+        own = self._own_attributes()
+        parts = [each if isinstance(each, _Part) else each.part(own) for each in self._parts]
+        everything = self._joined(parts)
+        ranged = _with_ranges(everything, own)
+        if ranged is not everything:  # without the conditions that are none any more
+            fresh = Drafter(self.schema, self._meanings)
+            fresh.add_draft(ranged, np.arange(len(ranged.entry)))
+            everything = fresh._joined([part for part in fresh._parts if isinstance(part, _Part)])
         first, entry = share(everything)
         return _restrict(everything, first, entry)
 
-    def block_range(
-        self, attribute: str, ends: Sequence[tuple[Any, pa.Array]]
-    ) -> tuple[int, Ranges] | None:
-        """Ranges on an attribute from columns of constants, if they can be such."""
-        own = None if self.schema is None else self.schema[attribute]
-        found = from_columns(ends, own)
-        return None if found is None else (self._attribute(attribute), found)
+    def _own_attributes(self) -> set[str]:
+        """The attributes whose ranges are kept with the entries."""
+        usage = Usage(self.conditions, {*self._attributes, *self._ranged})
+        for part in self._parts:
+            if isinstance(part, _Part):
+                usage.see_conditions(part.refs)
+                continue
+            for attribute, ranges in part.ranges.items():
+                usage.see_ranges(attribute, ranges)
+        return usage.own()
+
+    def _joined(self, parts: Sequence[_Part]) -> Draft:
+        parts = parts or [_nothing(0)]
+        never = np.concatenate([part.never for part in parts])
+        range_count = np.concatenate([part.range_count for part in parts])
+        attribute = np.concatenate([part.range_attribute for part in parts]).astype(np.uint16)
+        ranges = concatenate([part.ranges for part in parts])
+        owner = np.repeat(np.arange(len(never)), range_count)
+        if np.any((attribute[1:] < attribute[:-1]) & (owner[1:] == owner[:-1])):
+            order = np.lexsort((attribute, owner))  # the same for all entries, so they compare
+            attribute, ranges = attribute[order], ranges.take(order)
+        return Draft(
+            self.conditions,
+            self.programs,
+            tuple(self._attributes),
+            starts(np.concatenate([part.ref_count for part in parts])),
+            np.concatenate([part.refs for part in parts]).astype(np.int32),
+            starts(range_count),
+            attribute,
+            ranges,
+            np.concatenate([part.program for part in parts]).astype(np.int32),
+            np.where(never, NO_ENTRY, np.arange(len(never))).astype(np.int32),
+        )
+
+    def attribute(self, name: str) -> int:
+        """The number of an attribute that has ranges."""
+        return self._attributes.setdefault(name, len(self._attributes))
 
 
 class _BlockReader:
@@ -229,44 +248,49 @@ class _BlockReader:
         self._drafter = drafter
         self._block = block
         self._codes: dict[str, tuple[NDArray[np.int64], pa.Array]] = {}
-
-    def part(self) -> _Part:
-        size = len(self._block)
-        by_attribute: dict[str, list[Predicate]] = {}
-        rest: list[Node] = []
-        for node in _top(self._block.filter.tree):
+        self._by_attribute: dict[str, list[Predicate]] = {}
+        self._rest: list[Node] = []
+        for node in _top(block.filter.tree):
             if isinstance(node, Predicate):
-                by_attribute.setdefault(node.attribute, []).append(node)
+                self._by_attribute.setdefault(node.attribute, []).append(node)
             else:
-                rest.append(node)
+                self._rest.append(node)
+        self.ranges: dict[str, Ranges] = {}  # what could be ranges, by attribute
+        for attribute, predicates in self._by_attribute.items():
+            found = self._range(attribute, predicates)
+            if found is not None:
+                self.ranges[attribute] = found
+
+    def part(self, own: Container[str]) -> _Part:
+        """The entries, with ranges of their own on these attributes."""
+        size = len(self._block)
         columns: list[NDArray[np.int32]] = []
         ranges: list[tuple[int, Ranges]] = []
-        for predicates in by_attribute.values():
-            found = self._range(predicates)
-            if found is not None:
-                ranges.append(found)
+        for attribute, predicates in self._by_attribute.items():
+            if attribute in own and attribute in self.ranges:
+                ranges.append((self._drafter.attribute(attribute), self.ranges[attribute]))
             else:
                 columns.append(self._condition(predicates))
-        program = self._program(rest)
+        program = self._program(self._rest)
         never = program == NEVER
         for column in columns:
             never |= column == NEVER
         refs, ref_count = _rows(columns, never, size)
         keep = np.flatnonzero(~never)
-        attribute = np.tile(np.array([number for number, _ in ranges], np.uint16), len(keep))
+        numbers = np.tile(np.array([number for number, _ in ranges], np.uint16), len(keep))
         order = np.arange(len(ranges) * len(keep)).reshape(len(ranges), len(keep)).T.ravel()
         return _Part(
             ref_count,
             refs,
             np.where(never, 0, len(ranges)),
-            attribute,
+            numbers,
             concatenate([each.take(keep) for _, each in ranges]).take(order),
             np.where(never | (program == ALWAYS), NO_PROGRAM, program),
             never,
         )
 
-    def _range(self, predicates: list[Predicate]) -> tuple[int, Ranges] | None:
-        """As ranges, if their constants nearly all differ."""
+    def _range(self, attribute: str, predicates: list[Predicate]) -> Ranges | None:
+        """What the predicates on an attribute ask for, as ranges, if they can be such."""
         if not can_be_range(predicates):
             return None
         ends: list[tuple[Any, pa.Array]] = []
@@ -278,22 +302,22 @@ class _BlockReader:
             if column.null_count or pa.types.is_string(column.type):
                 return None
             ends.append((predicate.operator, column))
-        distinct = len(self._distinct(predicates)[1])
-        if distinct < _MANY or distinct * _SHARED < len(self._block):
-            return None
-        return self._drafter.block_range(predicates[0].attribute, ends)
+        schema = self._drafter.schema
+        return from_columns(ends, None if schema is None else schema[attribute])
 
     def _condition(self, predicates: list[Predicate]) -> NDArray[np.int32]:
         """The number of the condition that the predicates state, for each row."""
         conditions = self._drafter.conditions
-
-        def number(bound: list[Predicate]) -> int:
-            found = conditions.of(bound[0])
-            for other in bound[1:]:
-                found = conditions.both(found, conditions.of(other))
-            return found
-
-        return self._each(predicates, number)
+        codes, firsts = self._distinct(predicates)
+        numbers = np.full(len(firsts), ALWAYS, np.int32)
+        for row, constants in enumerate(self._constants(predicates, firsts)):
+            found = ALWAYS
+            for predicate in predicates:
+                found = conditions.both(
+                    conditions.of(predicate, _given(predicate, constants)), found
+                )
+            numbers[row] = found
+        return numbers[codes]
 
     def _program(self, rest: list[Node]) -> NDArray[np.int32]:
         size = len(self._block)
@@ -306,15 +330,6 @@ class _BlockReader:
         for constants in self._constants(leaves, firsts):
             bound = [bind(leaf, constants, self._drafter.schema) for leaf in leaves]
             numbers.append(self._drafter.programs.of(whole, bound))
-        return np.array(numbers, np.int32)[codes]
-
-    def _each(self, predicates: list[Predicate], number: Any) -> NDArray[np.int32]:
-        """What `number` says of the predicates, asked once for each distinct row."""
-        codes, firsts = self._distinct(predicates)
-        numbers = [
-            number([bind(predicate, constants, self._drafter.schema) for predicate in predicates])
-            for constants in self._constants(predicates, firsts)
-        ]
         return np.array(numbers, np.int32)[codes]
 
     def _distinct(self, predicates: list[Predicate]) -> tuple[Integers, Integers]:
@@ -336,6 +351,15 @@ class _BlockReader:
         names = _names(predicates)
         taken = {name: self._block.columns[name].take(pa.array(rows)).to_pylist() for name in names}
         return [{name: constant(name, taken[name][i]) for name in names} for i in range(len(rows))]
+
+
+def _given(predicate: Predicate, constants: Mapping[str, Any]) -> tuple[Any, ...] | None:
+    """What the parameters of a predicate are bound to; None if it has none."""
+    if not predicate.is_open:
+        return None
+    return tuple(
+        [constants[c.name] if isinstance(c, Parameter) else c for c in predicate.constants]
+    )
 
 
 def _names(predicates: list[Predicate]) -> list[str]:
@@ -407,6 +431,36 @@ def _nothing(size: int) -> _Part:
         concatenate([]),
         np.full(size, NO_PROGRAM, np.int32),
         np.ones(size, np.bool_),
+    )
+
+
+def _with_ranges(draft: Draft, own: Container[str]) -> Draft:
+    """The draft with ranges in the place of its conditions on these attributes, if it has any."""
+    conditions = draft.conditions
+    used = [n for n in np.unique(draft.refs).tolist() if conditions.attributes[n] in own]
+    numbers, made = as_ranges(conditions, used)
+    if not len(numbers):
+        return draft
+    place = np.full(len(conditions), -1, np.int64)
+    place[numbers] = np.arange(len(numbers))
+    leaving = place[draft.refs] >= 0
+    names = {name: number for number, name in enumerate(draft.attributes)}
+    attribute = np.array(
+        [names.setdefault(conditions.attributes[n], len(names)) for n in numbers.tolist()]
+    )
+    which = place[draft.refs[leaving]]
+    entries = np.arange(len(draft))
+    ref_owner = np.repeat(entries, lengths(draft.ref_start))
+    owner = np.append(np.repeat(entries, lengths(draft.range_start)), ref_owner[leaving])
+    order = np.argsort(owner, kind="stable")
+    return replace(
+        draft,
+        attributes=tuple(names),
+        ref_start=starts(np.bincount(ref_owner[~leaving], minlength=len(draft))),
+        refs=draft.refs[~leaving],
+        range_start=starts(np.bincount(owner, minlength=len(draft))),
+        range_attribute=np.append(draft.range_attribute, attribute[which]).astype(np.uint16)[order],
+        ranges=concatenate([draft.ranges, made.take(which)]).take(order),
     )
 
 

@@ -25,11 +25,13 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tidegate.engine import store
+from tidegate.engine.alike import alike
 from tidegate.engine.columns import Batch
 from tidegate.engine.conditions import Meanings
 from tidegate.engine.description import Description, Structure
 from tidegate.engine.draft import Drafter
 from tidegate.engine.encoded import EncodedBatch
+from tidegate.engine.ids import NOWHERE
 from tidegate.engine.live import ALL_ALIVE, Live, due, living_codes
 from tidegate.engine.matches import Matches
 from tidegate.engine.segment import Alive, Segment, compared_lines
@@ -41,6 +43,7 @@ from tidegate.engine.subscription import (
     Subscription,
     changed,
     gathered,
+    id_array,
     read_changes,
     read_id,
     read_ids,
@@ -116,7 +119,7 @@ class Index:
             return pending
         for live in reversed(self._lives):
             code = live.segment.codes.get(id)
-            if code is not None and live.has(code):
+            if code != NOWHERE and live.has(code):
                 return live, code
         return None
 
@@ -165,21 +168,26 @@ class Index:
         ['b']
         """
         blocks = read_table(table, filter, self.schema)
+        if not blocks:
+            return
         with self._writing:
             self._know_ids()
             with self._lock:
                 self._require_writable()
-                self._require_all_new([id for block in blocks for id in block.ids.to_pylist()])
-            self._change(blocks, [], [])
+                self._require_all_new(pa.concat_arrays([block.ids for block in blocks]))
+            self._change(blocks, [], None)
 
     def update(self, id: Id, /, **parameters: Any) -> None:
         """Change parameters of a subscription, all of them at once; the others stay."""
+        plain = read_id(id)
         with self._writing:
-            new = changed(self.get(id), parameters, self.schema)
+            self._know_ids()
             with self._lock:
                 self._require_writable()
-                self._drop([new.id])
-                self._pending[new.id] = new
+                found = self._found(plain)
+                new = changed(self._subscription(found), parameters, self.schema)
+                self._take_out(plain, found)
+                self._pending[plain] = new
             self._compile_if_many()
 
     def update_many(self, table: pa.Table | pa.RecordBatch, /) -> None:
@@ -192,7 +200,7 @@ class Index:
             self._know_ids()
             self._require_writable()
             blocks, singles = self._changes(ids, columns)
-            self._change(blocks, singles, ids.to_pylist())
+            self._change(blocks, singles, ids)
 
     def remove(self, id: Id, /) -> None:
         """Remove a subscription."""
@@ -200,12 +208,12 @@ class Index:
         self._know_ids()
         with self._writing, self._lock:
             self._require_writable()
-            self._drop([plain])
+            self._take_out(plain, self._found(plain))
             self._size -= 1
 
     def remove_many(self, ids: Iterable[Id] | pa.Array, /) -> None:
         """Remove subscriptions: all of them, or none if one is unknown."""
-        leaving = read_ids(ids).to_pylist()
+        leaving = read_ids(ids)
         self._know_ids()
         with self._writing, self._lock:
             self._require_writable()
@@ -225,57 +233,53 @@ class Index:
         elif type(id) is not self._kind:
             raise SubscriptionError("the ids of an index are all strings or all integers")
 
-    def _require_all_new(self, ids: list[Id]) -> None:
+    def _require_all_new(self, ids: pa.Array) -> None:
         for live in self._lives:
-            known = live.segment.codes
-            for id in ids:
-                code = known.get(id)
-                if code is not None and live.has(code):
-                    raise SubscriptionError(f"there is a subscription {id!r} already")
-        for id in ids if self._pending else ids[:1]:
+            codes = live.segment.codes.find(ids)
+            here = np.flatnonzero(codes != NOWHERE)
+            known = here[live.have(codes[here])]
+            if len(known):
+                id = ids[int(known[0])].as_py()
+                raise SubscriptionError(f"there is a subscription {id!r} already")
+        for id in (ids if self._pending else ids[:1]).to_pylist():
             self._require_new(id)
 
-    def _locate(self, ids: list[Id]) -> list[tuple[Live | None, NDArray[Any], NDArray[Any]]]:
+    def _locate(self, ids: pa.Array) -> list[tuple[Live | None, NDArray[Any], NDArray[Any]]]:
         """Where many subscriptions are: a segment, or None for the pending ones; which of the ids
         are there; and their codes. An unknown id is a `SubscriptionError`.
         """
         places: list[tuple[Live | None, NDArray[Any], NDArray[Any]]] = []
         left = np.arange(len(ids))
         if self._pending:
-            here = np.array([id in self._pending for id in ids], np.bool_)
+            here = np.array([id in self._pending for id in ids.to_pylist()], np.bool_)
             places.append((None, left[here], left[:0]))
             left = left[~here]
         for live in reversed(self._lives):
-            known = live.segment.codes
-            codes = np.array([known.get(ids[i], -1) for i in left.tolist()], np.int64)
-            here = (codes >= 0) & live.have(codes)
+            codes = live.segment.codes.find(ids if len(left) == len(ids) else ids.take(left))
+            here = (codes != NOWHERE) & live.have(codes)
             places.append((live, left[here], codes[here]))
             left = left[~here]
         if len(left):
-            raise SubscriptionError(f"there is no subscription {ids[int(left[0])]!r}")
+            raise SubscriptionError(f"there is no subscription {ids[int(left[0])].as_py()!r}")
         return [place for place in places if len(place[1])]
 
-    def _drop(self, ids: list[Id]) -> None:
+    def _drop(self, ids: pa.Array) -> None:
         """Take subscriptions out; nothing is done if one of them is unknown."""
-        if len(ids) == 1:
-            self._drop_one(ids[0])
-            return
         for live, rows, codes in self._locate(ids):
             if live is None:
                 for row in rows.tolist():
-                    del self._pending[ids[row]]
+                    del self._pending[ids[row].as_py()]
             else:
                 live.kill(codes)
         if any(not live.size for live in self._lives):
             self._lives = [live for live in self._lives if live.size]
 
-    def _drop_one(self, id: Id) -> None:
-        found = self._found(id)
+    def _take_out(self, id: Id, found: "Subscription | tuple[Live, int]") -> None:
         if isinstance(found, Subscription):
             del self._pending[id]
             return
         live, code = found
-        live.kill(np.array([code]))
+        live.kill_one(code)
         if not live.size:
             self._lives.remove(live)
 
@@ -283,13 +287,16 @@ class Index:
         self, ids: pa.Array, columns: dict[str, pa.Array]
     ) -> tuple[list[Block], list[Subscription]]:
         """Subscriptions with some parameters changed: those that came in blocks as blocks again."""
-        names = ids.to_pylist()
         blocks: list[Block] = []
         singles: list[Subscription] = []
         with self._lock:
-            found = self._locate(names)
-            pending = {row: self._pending[names[row]] for live, rows, _ in found if live is None
-                       for row in rows.tolist()}  # fmt: skip
+            found = self._locate(ids)
+            pending = {
+                row: self._pending[ids[row].as_py()]
+                for live, rows, _ in found
+                if live is None
+                for row in rows.tolist()
+            }
         for live, rows, codes in found:
             if live is None:
                 singles += [self._changed_cells(old, columns, row) for row, old in pending.items()]
@@ -336,39 +343,49 @@ class Index:
                 cells[name] = own
         return read_table(pa.table(cells), block.filter, self.schema)
 
-    def _change(self, blocks: list[Block], singles: list[Subscription], old: list[Id]) -> None:
-        """Add many subscriptions in the place of old ones, if any, in one step."""
+    def _change(
+        self, blocks: list[Block], singles: list[Subscription], old: pa.Array | None
+    ) -> None:
+        """Add many subscriptions, in the place of old ones if any, in one step."""
         count = sum(len(block) for block in blocks) + len(singles)
+        growth = count - (0 if old is None else len(old))
         if count < _PENDING:
             new = singles + [block.subscription(i) for block in blocks for i in range(len(block))]
             for subscription in new:
                 _ = subscription.bound
             with self._lock:
-                self._drop(old)
+                if old is not None:
+                    self._drop(old)
                 self._pending.update((subscription.id, subscription) for subscription in new)
-                self._size += count - len(old)
+                self._size += growth
         else:
             segment = self._compiled(blocks, singles)
             with self._lock:
-                self._drop(old)
+                if old is not None:
+                    self._drop(old)
                 self._lives.append(Live(segment))
-                self._size += count - len(old)
+                self._size += growth
         self._compile_if_many()
         self._merge_if_due()
 
     # -- compiling and merging
 
     def _compiled(self, blocks: list[Block], singles: list[Subscription]) -> Segment:
-        drafter = Drafter(self.schema, self._meanings)
+        with self._lock:
+            ranged = {name for live in self._lives for name in live.segment.ranged}
+        drafter = Drafter(self.schema, self._meanings, ranged)
         blocks, singles = gathered(blocks, singles)
         for block in blocks:
             drafter.add_block(block)
-        for subscription in singles:
+        groups, rest = alike(singles, self.schema)
+        for block, _ in groups:
+            drafter.add_block(block)
+        for subscription in rest:
             drafter.add(subscription.bound)
+        singles = [each for _, group in groups for each in group] + rest
         ids = [block.ids for block in blocks]
         if singles:
-            kind = pa.string() if isinstance(singles[0].id, str) else pa.int64()
-            ids.append(pa.array([subscription.id for subscription in singles], kind))
+            ids.append(id_array([subscription.id for subscription in singles]))
         sources = Sources.of(blocks, singles)
         return Segment.build(drafter.finish(), pa.concat_arrays(ids), sources)[0]
 
@@ -397,7 +414,7 @@ class Index:
             if self._pending.get(id) is subscription:
                 del self._pending[id]
             else:
-                stale.append(segment.codes[id])
+                stale.append(segment.codes.get(id))
         if len(stale) < len(taken):
             self._lives.append(live)
             if stale:
@@ -424,18 +441,26 @@ class Index:
 
     def _merge_if_due(self) -> None:
         with self._lock:
-            if self._merging is not None and self._merging.is_alive():
-                return
-            chosen = due(self._lives, _PENDING)
-            if not chosen:
-                return
-            self._merging = threading.Thread(
-                target=self._merge, args=(chosen,), name="tidegate-merge", daemon=True
-            )
-            self._merging.start()
+            if self._merging is None and due(self._lives, _PENDING):
+                self._merging = threading.Thread(
+                    target=self._merge_what_is_due, name="tidegate-merge", daemon=True
+                )
+                self._merging.start()
+
+    def _merge_what_is_due(self) -> None:
+        try:
+            while True:
+                with self._lock:
+                    chosen = due(self._lives, _PENDING)
+                    if not chosen:
+                        return
+                self._merge(chosen)
+        finally:
+            self._merging = None
 
     def _merge(self, lives: list[Live]) -> None:
         """Make one segment of several, and put it in their place."""
+        lives = sorted(lives, key=lambda live: -live.size)  # what the largest has stays as it is
         with self._lock:
             versions = tuple(live.version() for live in lives)
         kept = [living_codes(segment, alive) for segment, alive in versions]

@@ -51,8 +51,7 @@ class IntegerBoxes:
     """
 
     def __init__(self) -> None:
-        self._flags = np.zeros(_TAIL, np.uint8)
-        self._handles = np.zeros(_TAIL, np.int64)
+        self._tags = np.zeros(_TAIL, np.int64)
         self._slots = np.zeros(_TAIL, np.int32)  # of the boxes, by their positions
         self._positions = np.zeros(_TAIL, np.int64)  # of the boxes, by their slots
         self._free: list[int] = []  # slots
@@ -74,7 +73,7 @@ class IntegerBoxes:
     @property
     def nbytes(self) -> int:
         """The memory of all arrays."""
-        own = (self._flags, self._handles, self._slots, self._positions, self._answer)
+        own = (self._tags, self._slots, self._positions, self._answer)
         return sum(array.nbytes for array in (*own, *self._packed, *self._tail))
 
     def add(self, handle: int, sides: Sequence[int], ends: Sequence[int], flags: int) -> int:
@@ -83,14 +82,12 @@ class IntegerBoxes:
             self._pack_tail()
         slot = self._free.pop() if self._free else self._alive
         position = self._count
-        if position == len(self._flags):
-            self._flags = _longer(self._flags)
-            self._handles = _longer(self._handles)
+        if position == len(self._tags):
+            self._tags = _longer(self._tags)
             self._slots = _longer(self._slots)
         if slot == len(self._positions):
             self._positions = _longer(self._positions)
-        self._flags[position] = flags
-        self._handles[position] = handle
+        self._tags[position] = handle << kernels.FLAG_BITS | flags
         self._slots[position] = slot
         self._positions[slot] = position
         self._append(position - self._packed_count, sides, ends)
@@ -113,7 +110,7 @@ class IntegerBoxes:
 
     def remove(self, slot: int) -> None:
         """Remove the box in a slot, which another box may get from now on."""
-        self._flags[self._positions[slot]] = 0
+        self._tags[self._positions[slot]] = 0
         self._free.append(slot)
         self._alive -= 1
         if self._count > 2 * self._alive + _TAIL:
@@ -138,8 +135,7 @@ class IntegerBoxes:
                 self._segments,
                 *self._packed,
                 *self._tail,
-                self._flags,
-                self._handles,
+                self._tags,
                 self._packed_count,
                 self._count,
                 begin,
@@ -218,15 +214,15 @@ class IntegerBoxes:
             starts,
             members,
             *self._tail,
-            self._flags,
+            self._tags,
             self._packed_count,
             self._count,
         )
         order, segment = packing.pack(listed, self._sides)
         kept = kept[order]
         stop = start + len(kept)
-        for array in (self._flags, self._handles, self._slots):
-            array[start:stop] = array[kept]
+        self._tags[start:stop] = self._tags[kept]
+        self._slots[start:stop] = self._slots[kept]
         self._positions[self._slots[start:stop]] = np.arange(start, stop)
         del self._sizes[begin + 1 :]
         self._segments = self._segments[:begin]

@@ -26,10 +26,11 @@ from tidegate.filters.expression import Node, Operator, Predicate
 
 Integers: TypeAlias = NDArray[np.int64]
 
-_ENOUGH: Final = 16_384  # entries that make sorting every batch by their key worth while
+_ENOUGH: Final = 16_384  # entries that are worth a partition by key
+_SWEEPABLE: Final = 1_024  # entries, nothing but key and ranges, that are worth a sweep
 _SELECTIVE: Final = 0.5  # of its entries that an event may meet, at most, for a key to pay
 _GAIN: Final = 0.7  # of the entries met that a longer key may leave, at most
-_FOLLOWING: Final = 8  # entries that are swept if many are
+_FOLLOWING: Final = 1  # entries that are swept if many are
 _PLANS: Final = 12  # by key, of entries of one kind
 _LONGEST: Final = 3  # attributes of a key
 _FEW: Final = 4_096  # conditions, of a segment that will be merged soon
@@ -49,48 +50,60 @@ class Plan:
 
 def plan(draft: Draft, subscribers: Integers) -> list[Plan]:
     """Divide the entries; `subscribers` counts those of each."""
-    keyable = _KeyConditions(draft) if len(draft) >= _ENOUGH else None
-    plans = []
+    keyable = _KeyConditions(draft) if len(draft) >= _SWEEPABLE else None
+    plans: list[Plan] = []
     has_program = draft.program >= 0
     for programs in (False, True):
         for shared in (False, True):
             mine = np.flatnonzero((has_program == programs) & ((subscribers > 1) == shared))
             if keyable is not None:
-                keyed, mine = _by_key(draft, keyable, mine, shared, programs)
-                plans += keyed
+                if not programs:
+                    mine = _sweep(draft, keyable, mine, shared, plans)
+                mine = _by_key(keyable, mine, shared, programs, plans)
             if len(mine):
                 plans.append(Plan(mine, (), shared, programs))
     return plans
 
 
-def _by_key(
-    draft: Draft, keyable: "_KeyConditions", mine: Integers, shared: bool, programs: bool
-) -> tuple[list[Plan], Integers]:
-    """Plans of entries that have keys, and the entries left.
+def _sweep(
+    draft: Draft, keyable: "_KeyConditions", mine: Integers, shared: bool, plans: list[Plan]
+) -> Integers:
+    """Add plans of entries that are swept, and say which are left.
 
     Sweeps are cheap, so once there are enough entries for one, the others follow, however few.
     """
-    plans: list[Plan] = []
-    rest: list[Integers] = []
-    enough = _ENOUGH
-    while len(mine) >= enough and len(plans) < _PLANS:
-        chosen = _choose_key(keyable, mine, enough)
+    bare = mine[np.diff(draft.ref_start)[mine] == keyable.count[mine]]
+    enough = _FOLLOWING if any(each.sweep for each in plans) else _SWEEPABLE
+    swept: list[Integers] = []
+    while len(bare) >= enough and len(swept) < _PLANS:
+        chosen = _choose_key(keyable, bare, enough, 1.0 if enough == _FOLLOWING else _SELECTIVE)
         if chosen is None:
             break
         entries, keys = chosen
-        swept = _sweepable(draft, entries, len(keys)) & (not programs)
-        if np.count_nonzero(swept) >= max(enough // 2, 1):
-            own = tuple(column[swept] for column in keys)
-            plans.append(Plan(entries[swept], own, shared, programs, sweep=True))
-            mine = np.setdiff1d(mine, entries[swept], assume_unique=True)
-            enough = _FOLLOWING if len(mine) < _ENOUGH else _ENOUGH
-            continue
-        mine = np.setdiff1d(mine, entries, assume_unique=True)
-        if len(entries) >= _ENOUGH:
-            plans.append(Plan(entries, keys, shared, programs))
+        fit = _sweepable(draft, entries, len(keys))
+        if np.count_nonzero(fit) >= max(enough // 2, 1):
+            own = tuple(column[fit] for column in keys)
+            plans.append(Plan(entries[fit], own, shared, programs=False, sweep=True))
+            swept.append(entries[fit])
+            bare = np.setdiff1d(bare, entries[fit], assume_unique=True)
+            enough = _FOLLOWING
         else:
-            rest.append(entries)
-    return plans, np.concatenate([mine, *rest])
+            bare = np.setdiff1d(bare, entries, assume_unique=True)
+    return np.setdiff1d(mine, np.concatenate(swept), assume_unique=True) if swept else mine
+
+
+def _by_key(
+    keyable: "_KeyConditions", mine: Integers, shared: bool, programs: bool, plans: list[Plan]
+) -> Integers:
+    """Add plans of entries that have keys, and say which are left."""
+    for _ in range(_PLANS):
+        chosen = _choose_key(keyable, mine, _ENOUGH, _SELECTIVE) if len(mine) >= _ENOUGH else None
+        if chosen is None:
+            break
+        entries, keys = chosen
+        plans.append(Plan(entries, keys, shared, programs))
+        mine = np.setdiff1d(mine, entries, assume_unique=True)
+    return mine
 
 
 def _sweepable(draft: Draft, entries: Integers, keys: int) -> NDArray[np.bool_]:
@@ -124,6 +137,7 @@ class _KeyConditions:
         self._columns: dict[int, NDArray[np.int32]] = {}
         wanted = is_usable[draft.refs] if len(draft.refs) else np.zeros(0, np.bool_)
         refs, entries = draft.refs[wanted], entries[wanted]
+        self.count = np.bincount(entries, minlength=len(draft))  # of such conditions, by entry
         for number in np.unique(attribute[refs]).tolist() if len(refs) else ():
             here = attribute[refs] == number
             if np.count_nonzero(here) >= _FOLLOWING:
@@ -142,9 +156,12 @@ class _KeyConditions:
 
 
 def _choose_key(
-    keyable: _KeyConditions, entries: Integers, enough: int
+    keyable: _KeyConditions, entries: Integers, enough: int, selective: float
 ) -> tuple[Integers, tuple[NDArray[np.int32], ...]] | None:
-    """The key that leaves an event the fewest of these entries, and the entries that have it."""
+    """The key that leaves an event the fewest of these entries, and the entries that have it.
+
+    Of all that have it, an event may be left the share `selective` at most.
+    """
     chosen: list[int] = []
     codes = np.zeros(len(entries), np.int64)
     met = 1.0  # of the entries, by an event
@@ -172,7 +189,7 @@ def _choose_key(
             break
         chosen.append(attribute)
         entries, codes, met = entries[having], joint, left / len(having)
-    if not chosen or met > _SELECTIVE:
+    if not chosen or met > selective:
         return None
     return entries, tuple(keyable.column(attribute)[entries] for attribute in chosen)
 

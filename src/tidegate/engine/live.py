@@ -14,7 +14,8 @@ from tidegate.engine.segment import Alive, Segment
 ALL_ALIVE: Final[Alive] = np.empty(0, np.uint64)
 """The bit map of a segment from which nothing has been removed."""
 
-_ALIKE: Final = 4  # segments of like size that are merged
+_BITS: Final = np.uint64(1) << np.arange(64, dtype=np.uint64)
+_ALIKE: Final = 2  # segments of like size that are merged
 _GROWTH: Final = 2.0  # a segment is like smaller ones if it is at most so many times all of them
 _CHANGED: Final = 0.1  # of all subscriptions new or dead, from which on everything is rebuilt
 
@@ -37,7 +38,7 @@ class Live:
         """Whether one code is alive."""
         if not len(self.alive):
             return True
-        return bool(self.alive[code >> 6] >> np.uint64(code & 63) & np.uint64(1))
+        return bool(self.alive[code >> 6] & _BITS[code & 63])
 
     def have(self, codes: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Which of these codes are alive; of those below 0, anything."""
@@ -49,18 +50,24 @@ class Live:
 
     def kill(self, codes: NDArray[Any]) -> None:
         """Clear the bits of these codes, all of them set."""
+        self._own_bits()
+        bits = np.uint64(1) << (codes & 63).astype(np.uint64)
+        np.bitwise_and.at(self.alive, codes >> 6, ~bits)
+        self.dead += len(codes)
+
+    def kill_one(self, code: int) -> None:
+        """Clear the bit of this code, which is set."""
+        self._own_bits()
+        self.alive[code >> 6] ^= _BITS[code & 63]
+        self.dead += 1
+
+    def _own_bits(self) -> None:
+        """See to a bit map that no reader has."""
         if not len(self.alive):
             self.alive = np.full(len(self.segment) // 64 + 1, 2**64 - 1, np.uint64)
         elif self._seen:
             self.alive = self.alive.copy()
         self._seen = False
-        if len(codes) == 1:
-            code = int(codes[0])
-            self.alive[code >> 6] &= ~(np.uint64(1) << np.uint64(code & 63))
-        else:
-            bits = np.uint64(1) << (codes & 63).astype(np.uint64)
-            np.bitwise_and.at(self.alive, codes >> 6, ~bits)
-        self.dead += len(codes)
 
     @property
     def size(self) -> int:

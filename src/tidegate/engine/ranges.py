@@ -39,6 +39,7 @@ _FAMILIES: Final = ("", "number", "number", "date", "timestamp")
 _LOW: Final = (None, Operator.AT_LEAST, Operator.GREATER)
 _HIGH: Final = (None, Operator.AT_MOST, Operator.LESS)
 _LOW_SHIFT, _HIGH_SHIFT = 3, 5
+_MIX: Final = np.uint64(0x9E3779B97F4A7C15)
 _DAY: Final = 86_400_000_000
 _LIMITS: Final = {  # the years 1 to 9999
     "date": (-719_162, 2_932_896),
@@ -60,6 +61,14 @@ class Ranges:
     def take(self, which: NDArray[Any]) -> "Ranges":
         """Some of them."""
         return Ranges(self.kind[which], self.low[which], self.high[which])
+
+    def hashes(self) -> NDArray[np.uint64]:
+        """A number for each, the same for equal ones and hardly ever for others."""
+        low, high = self.low.view(np.uint64), self.high.view(np.uint64)
+        mixed = (low * _MIX) ^ (high + self.kind)
+        mixed ^= mixed >> np.uint64(29)
+        found: NDArray[np.uint64] = (mixed * _MIX) ^ low
+        return found
 
     def on(self, line: Line, own: Attribute | None) -> tuple[Integers, Integers]:
         """The first and the last key of each on a line; the first is above the last if empty."""

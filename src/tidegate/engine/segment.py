@@ -18,6 +18,7 @@ from tidegate.engine.description import Structure
 from tidegate.engine.draft import Draft
 from tidegate.engine.encoded import EncodedBatch
 from tidegate.engine.ends import RangeAxes
+from tidegate.engine.ids import IdTable
 from tidegate.engine.kernels import repeat
 from tidegate.engine.layout import plan, selectivity
 from tidegate.engine.numbers import EndTable
@@ -26,7 +27,7 @@ from tidegate.engine.partition import Partition
 from tidegate.engine.rows import AxisTable
 from tidegate.engine.single import SingleEvents
 from tidegate.engine.sources import Sources
-from tidegate.engine.subscription import Id, Subscription
+from tidegate.engine.subscription import Subscription
 from tidegate.engine.sweep import Sweep
 from tidegate.filters.expression import Predicate, predicates
 from tidegate.filters.lines import ALL_LINES, FAMILY_LINES
@@ -106,9 +107,9 @@ class Segment:
         return self.sources.subscription(code, self.ids[code].as_py())
 
     @cached_property
-    def codes(self) -> dict[Id, int]:
+    def codes(self) -> IdTable:
         """The code of each id."""
-        return {id: code for code, id in enumerate(self.ids.to_pylist())}
+        return IdTable(self.ids)
 
     @cached_property
     def attributes(self) -> frozenset[str]:
@@ -117,6 +118,12 @@ class Segment:
         for sweep in self.sweeps:
             found.update(sweep.attributes, sweep.key.attributes)
         return frozenset(found)
+
+    @cached_property
+    def ranged(self) -> frozenset[str]:
+        """The attributes on which entries have ranges of their own."""
+        owners: list[RangeAxes | Sweep] = [partition.axes for partition in self.partitions]
+        return frozenset(name for each in (*owners, *self.sweeps) for name in each.attributes)
 
     @cached_property
     def compared(self) -> dict[str, frozenset[str]]:

@@ -217,9 +217,7 @@ def _block(alike: list[Subscription]) -> Block | None:
         if arrow is None:
             return None
         columns[name] = pa.array(constants, arrow)
-    ids = [subscription.id for subscription in alike]
-    kind = pa.string() if isinstance(ids[0], str) else pa.int64()
-    return Block(alike[0].filter, pa.array(ids, kind), columns)
+    return Block(alike[0].filter, id_array([subscription.id for subscription in alike]), columns)
 
 
 def read_table(
@@ -267,7 +265,7 @@ def read_ids(ids: Any) -> pa.Array:
     elif isinstance(ids, str | bytes) or not hasattr(ids, "__iter__"):
         raise SubscriptionError(f"ids come as an Arrow array or an iterable, not as {ids!r}")
     else:
-        array = _id_list([read_id(id) for id in ids])
+        array = id_array([read_id(id) for id in ids])
     if pc.count_distinct(array).as_py() < len(array):
         counts = array.value_counts()
         again = counts.filter(pc.greater(counts.field("counts"), 1))[0]["values"].as_py()
@@ -275,7 +273,8 @@ def read_ids(ids: Any) -> pa.Array:
     return array
 
 
-def _id_list(ids: list[Id]) -> pa.Array:
+def id_array(ids: list[Id]) -> pa.Array:
+    """The ids of an index as an array."""
     kinds = {type(id) for id in ids}
     if len(kinds) > 1:
         raise SubscriptionError("ids are all strings or all integers, not some of each")

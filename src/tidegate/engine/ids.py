@@ -1,0 +1,173 @@
+"""Which code has this id?
+
+An `IdTable` finds the places of ids in an Arrow array. A million ids in a Python dictionary would
+be a hundred megabytes of every process that opens an index, and half a second before its first
+change; so many ids are found by a hash table of places alone, which looks the ids up in the array
+itself, in memory mapped from a file if need be. It is open addressed, with linear probing, and at
+most half full. The hash has a secret of its own in every process, so nobody can choose ids that
+collide. Few ids are found by a dictionary, which is faster when it is asked one by one.
+
+Invariant: `find` says of every id where it is in the array (somewhere, if it is there twice), or
+that it is nowhere, -1.
+"""
+
+import secrets
+from typing import Final, NamedTuple, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+from numba import njit
+from numpy.typing import NDArray
+
+Id: TypeAlias = str | int
+Integers: TypeAlias = NDArray[np.int64]
+
+NOWHERE: Final = -1
+
+_FEW: Final = 32_768  # ids that a dictionary finds
+
+_SECRET: Final = np.uint64(secrets.randbits(63) * 2 + 1)
+_MIX: Final = np.uint64(0x9E3779B97F4A7C15)
+_MIX_AGAIN: Final = np.uint64(0xD6E8FEB86659FD93)
+_HALF: Final = np.uint64(32)
+_EIGHT: Final = np.uint64(8)
+
+
+class Keys(NamedTuple):
+    """Ids as bytes: those of id `i` begin at `starts[i]`, or at `8 * i` if they are integers."""
+
+    starts: NDArray[np.int32]
+    data: NDArray[np.uint8]
+    size: int
+
+
+class IdTable:
+    """The places of the ids in an array of strings, or of 64-bit integers, without nulls."""
+
+    def __init__(self, ids: pa.Array) -> None:
+        self._type = ids.type
+        self._of_texts = pa.types.is_string(ids.type)
+        self._places: dict[Id, int] = {}
+        self._slots = np.zeros(0, np.int32)
+        if len(ids) <= _FEW:
+            self._places = {id: place for place, id in enumerate(ids.to_pylist())}
+            self._distinct = len(self._places)
+        else:
+            self._keys = _keys(ids)
+            self._slots = np.full(1 << (2 * len(ids) - 1).bit_length(), NOWHERE, np.int32)
+            self._distinct = enter(self._keys, _SECRET, self._slots)
+
+    def __len__(self) -> int:
+        """How many different ids there are."""
+        return self._distinct
+
+    @property
+    def nbytes(self) -> int:
+        """The memory of the hash table."""
+        return self._slots.nbytes
+
+    def get(self, id: Id) -> int:
+        """Where the id is."""
+        if not len(self._slots):
+            return self._places.get(id, NOWHERE)
+        if isinstance(id, str) is not self._of_texts:
+            return NOWHERE
+        own = id.encode() if isinstance(id, str) else id.to_bytes(8, "little", signed=True)
+        data = np.frombuffer(own, np.uint8)
+        return max(NOWHERE, find_one(data, 0, len(data), self._keys, _SECRET, self._slots))
+
+    def find(self, ids: pa.Array) -> Integers:
+        """Where each of the ids of an array is."""
+        if ids.type != self._type:
+            return np.full(len(ids), NOWHERE)
+        if not len(self._slots):
+            get = self._places.get
+            return np.array([get(id, NOWHERE) for id in ids.to_pylist()], np.int64)
+        found = np.empty(len(ids), np.int64)
+        find_all(_keys(ids), self._keys, _SECRET, self._slots, found)
+        return found
+
+
+def _keys(ids: pa.Array) -> Keys:
+    _, first, *rest = ids.buffers()
+    if pa.types.is_string(ids.type):
+        starts = np.frombuffer(first, np.int32)[ids.offset : ids.offset + len(ids) + 1]
+        data = np.frombuffer(rest[0] or b"", np.uint8)
+        return Keys(starts, data, len(ids))
+    data = np.frombuffer(first, np.uint8)[8 * ids.offset : 8 * (ids.offset + len(ids))]
+    return Keys(np.zeros(0, np.int32), data, len(ids))
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _bytes(keys: Keys, i: int) -> tuple[int, int]:
+    """Where the bytes of an id are."""
+    if len(keys.starts):
+        return keys.starts[i], keys.starts[i + 1]
+    return 8 * i, 8 * i + 8
+
+
+@njit(cache=True, nogil=True)
+def _hash(data: NDArray[np.uint8], start: int, stop: int, secret: np.uint64) -> np.uint64:
+    """Eight bytes at a time: mixed in, multiplied, and folded."""
+    value = secret ^ np.uint64(stop - start)
+    word, shift = np.uint64(0), np.uint64(0)
+    for i in range(start, stop):
+        word |= np.uint64(data[i]) << shift
+        shift += _EIGHT
+        if shift == np.uint64(64) or i == stop - 1:
+            value = (value ^ word) * _MIX
+            value = (value ^ (value >> _HALF)) * _MIX_AGAIN
+            value ^= value >> _HALF
+            word, shift = np.uint64(0), np.uint64(0)
+    return value
+
+
+@njit(cache=True, nogil=True)
+def find_one(
+    data: NDArray[np.uint8],
+    start: int,
+    stop: int,
+    keys: Keys,
+    secret: np.uint64,
+    slots: NDArray[np.int32],
+) -> int:
+    """The place of the id with these bytes, or the slot that it could have as `-2 - slot`."""
+    mask = np.uint64(len(slots) - 1)
+    slot = _hash(data, start, stop, secret) & mask
+    while True:
+        place = slots[slot]
+        if place == NOWHERE:
+            return -2 - int(slot)
+        own_start, own_stop = _bytes(keys, place)
+        if own_stop - own_start == stop - start:
+            same = True
+            for i in range(stop - start):
+                if keys.data[own_start + i] != data[start + i]:
+                    same = False
+                    break
+            if same:
+                return int(place)
+        slot = (slot + np.uint64(1)) & mask
+
+
+@njit(cache=True, nogil=True)
+def enter(keys: Keys, secret: np.uint64, slots: NDArray[np.int32]) -> int:
+    """Enter all ids into empty slots; how many different ones there are."""
+    distinct = 0
+    for i in range(keys.size):
+        start, stop = _bytes(keys, i)
+        found = find_one(keys.data, start, stop, keys, secret, slots)
+        if found < NOWHERE:
+            slots[-2 - found] = i
+            distinct += 1
+    return distinct
+
+
+@njit(cache=True, nogil=True)
+def find_all(
+    asked: Keys, keys: Keys, secret: np.uint64, slots: NDArray[np.int32], found: Integers
+) -> None:
+    """The places of many ids."""
+    for i in range(asked.size):
+        start, stop = _bytes(asked, i)
+        found[i] = max(NOWHERE, find_one(asked.data, start, stop, keys, secret, slots))

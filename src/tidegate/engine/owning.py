@@ -1,0 +1,129 @@
+"""Which ranges do entries keep for themselves?
+
+`price < 10.5` can be a condition, worked out once for all entries that have it, or a range of the
+entry's own (`ranges`). Conditions are better where few of them are used often, ranges where the
+constants nearly all differ. That is decided for an attribute as a whole, whatever way its filters
+came, so that entries which ask for the like are kept in the like form; and an attribute that has
+had ranges keeps them.
+"""
+
+from collections.abc import Iterable, Sequence
+from datetime import date, datetime
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from tidegate.engine.conditions import Conditions
+from tidegate.engine.cuts import has_int64_keys
+from tidegate.engine.ranges import KEYS, Ranges, can_be_range, concatenate, from_columns
+from tidegate.filters.expression import And, Node, Operator, Predicate
+
+Integers: TypeAlias = NDArray[np.int64]
+_Form: TypeAlias = tuple[tuple[Operator, ...], tuple[type, ...]]
+
+_MANY: Final = 1024  # distinct ranges of an attribute, from which on entries keep their own
+_SHARED: Final = 64  # uses of each distinct range, on average, that make it worth a condition
+
+_TYPES: Final[dict[type, pa.DataType]] = {
+    int: pa.int64(),
+    float: pa.float64(),
+    date: pa.date32(),
+    datetime: pa.timestamp("us"),
+}
+_ONE_SPAN: Final[_Form] = ((), ())  # of the attribute's line, under a schema
+
+
+class Usage:
+    """How the ranges of each attribute are used, as far as has been seen."""
+
+    def __init__(self, conditions: Conditions, settled: Iterable[str]) -> None:
+        self._conditions = conditions
+        self._settled = set(settled)  # attributes that have ranges already
+        self._uses: dict[str, int] = {}
+        self._stated: dict[str, int] = {}  # conditions that could be ranges
+        self._hashes: dict[str, list[NDArray[np.uint64]]] = {}
+
+    def see_ranges(self, attribute: str, ranges: Ranges) -> None:
+        """What the rows of a block ask of an attribute."""
+        self._uses[attribute] = self._uses.get(attribute, 0) + len(ranges)
+        self._hashes.setdefault(attribute, []).append(ranges.hashes())
+
+    def see_conditions(self, refs: NDArray[Any]) -> None:
+        """What entries ask for by conditions."""
+        uses = np.bincount(refs, minlength=len(self._conditions))
+        for number in np.flatnonzero(uses).tolist():
+            if _range_form(self._conditions, number) is not None:
+                attribute = self._conditions.attributes[number]
+                self._uses[attribute] = self._uses.get(attribute, 0) + int(uses[number])
+                self._stated[attribute] = self._stated.get(attribute, 0) + 1
+
+    def own(self) -> set[str]:
+        """The attributes whose ranges entries keep for themselves."""
+        found = set(self._settled)
+        for attribute, uses in self._uses.items():
+            hashes = self._hashes.get(attribute, [])
+            distinct = self._stated.get(attribute, 0)
+            if hashes and sum(map(len, hashes)) + distinct >= _MANY:
+                distinct += len(np.unique(np.concatenate(hashes)))
+            if distinct >= _MANY and distinct * _SHARED >= uses:
+                found.add(attribute)
+        return found
+
+
+def as_ranges(conditions: Conditions, numbers: Sequence[int]) -> tuple[Integers, Ranges]:
+    """Those of the conditions that can be ranges, and the range that each of them is."""
+    alike: dict[_Form, list[int]] = {}
+    for number in numbers:
+        form = _range_form(conditions, number)
+        if form is not None:
+            alike.setdefault(form, []).append(number)
+    found: list[Integers] = [np.empty(0, np.int64)]
+    ranges: list[Ranges] = []
+    for form, these in alike.items():
+        made = _keys(conditions, these) if form == _ONE_SPAN else _constants(conditions, these)
+        if made is not None:
+            found.append(np.array(these, np.int64))
+            ranges.append(made)
+    return np.concatenate(found), concatenate(ranges)
+
+
+def _range_form(conditions: Conditions, number: int) -> _Form | None:
+    """What conditions have in common that become ranges in the same way; None if it cannot."""
+    predicates = _parts(conditions.nodes[number])
+    if not can_be_range(predicates):  # an equality, for one, which may be part of a key
+        return None
+    if conditions.schema is not None:
+        line = conditions.schema[conditions.attributes[number]].type.line
+        held = conditions.sets[number]
+        if line is None or not has_int64_keys(line) or held.absent or len(held.spans) != 1:
+            return None
+        return _ONE_SPAN if len(held.spans.get(line.name, ())) == 2 else None
+    types = tuple(type(predicate.constants[0]) for predicate in predicates)
+    if not _TYPES.keys() >= set(types):
+        return None
+    return tuple(predicate.operator for predicate in predicates), types
+
+
+def _keys(conditions: Conditions, numbers: list[int]) -> Ranges:
+    """Under a schema, from the bounds on the attribute's line."""
+    bounds = [next(iter(conditions.sets[number].spans.values())) for number in numbers]
+    low = np.array([each[0] for each in bounds], np.int64)
+    high = np.array([each[1] - 1 for each in bounds], np.int64)
+    return Ranges(np.full(len(numbers), KEYS, np.uint8), low, high)
+
+
+def _constants(conditions: Conditions, numbers: list[int]) -> Ranges | None:
+    """Without a schema, from the constants; all have the same operators and types."""
+    rows = [_parts(conditions.nodes[number]) for number in numbers]
+    ends = []
+    for i, first in enumerate(rows[0]):
+        constants = [row[i].constants[0] for row in rows]
+        ends.append((first.operator, pa.array(constants, _TYPES[type(constants[0])])))
+    return from_columns(ends, None)
+
+
+def _parts(node: Node) -> tuple[Predicate, ...]:
+    parts = node.parts if isinstance(node, And) else (node,)
+    return tuple(part for part in parts if isinstance(part, Predicate))
