@@ -25,7 +25,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 import tidegate as tg
-from tidegate.engine import alike, assemble, ids, index, keys, layout, owning, vector
+from tidegate.engine import alike, assemble, ids, index, keys, layout, owning, sharing, vector
 from tidegate.engine.columns import Batch
 from tidegate.engine.draft import Drafter
 from tidegate.engine.encoded import EncodedBatch
@@ -46,7 +46,8 @@ SMALL: Final = (
     (layout, "_FEW", 8),
     (assemble, "_ENOUGH", 3),
     (owning, "_MANY", 3),
-    (owning, "_SHARED", 1_000_000),
+    (owning, "_SHARED", (1_000_000, 1_000_000)),
+    (sharing, "_FEW", 1),
     (index, "_PENDING", 4),
     (index, "_FEW", 0),
     (keys, "_DENSE", 1),

@@ -22,7 +22,17 @@ from numpy.typing import NDArray
 import tidegate as tg
 from tests import generate
 from tests.engine.test_index import check, describe
-from tidegate.engine import assemble, files, kernels, layout, owning, records, store, subscription
+from tidegate.engine import (
+    assemble,
+    files,
+    kernels,
+    layout,
+    owning,
+    records,
+    sharing,
+    store,
+    subscription,
+)
 from tidegate.engine import index as indexes
 from tidegate.engine.index import Index
 from tidegate.engine.scan import ScanIndex
@@ -57,6 +67,7 @@ def small() -> Iterator[None]:
         patch.setattr(layout, "_ENOUGH", 12)
         patch.setattr(layout, "_SWEEPABLE", 12)
         patch.setattr(owning, "_MANY", 6)
+        patch.setattr(sharing, "_FEW", 1)
         patch.setattr(subscription, "_ALIKE", 2)
         patch.setattr(assemble, "_ENOUGH", 4)
         patch.setattr(records, "_FEW", 10)

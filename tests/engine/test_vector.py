@@ -73,10 +73,10 @@ def _codes(function: Any) -> Any:
     return call
 
 
-def _intervals(function: Any) -> Any:
+def _bounded(function: Any) -> Any:
     @njit
-    def call(low, high, at, least, most):  # type: ignore[no-untyped-def]
-        return function(low, high, np.uint64(at), np.int32(least), np.int32(most))
+    def call(numbers, at, bound):  # type: ignore[no-untyped-def]
+        return function(numbers, np.uint64(at), np.int32(bound))
 
     return call
 
@@ -100,7 +100,8 @@ _FORMS: dict[str, Callable[[Any], Any]] = {
     "tally": _planes,
     "transpose": _row,
     "write_codes": _codes,
-    "within": _intervals,
+    "at_most": _bounded,
+    "at_least": _bounded,
     "popcount": _word,
     "lowest": _word,
 }
@@ -236,17 +237,19 @@ def test_writing_codes() -> None:
             assert (one[25:] == -7).all()
 
 
-def test_intervals_around_a_number() -> None:
-    fast, plain = compiled("within")
+@pytest.mark.parametrize("name", ["at_most", "at_least"])
+def test_numbers_are_compared_with_a_bound(name: str) -> None:
+    fast, plain = compiled(name)
     rng = np.random.default_rng(10)
     ends = np.array([-(2**31), 1 - 2**31, -1, 0, 1, 5, 2**31 - 2, 2**31 - 1], np.int32)
     for _ in range(30):
-        low, high = rng.choice(ends, 100), rng.choice(ends, 100)
-        for least, most in ((0, 0), (-(2**31), 2**31 - 1), (5, 1), (2**31 - 1, 2**31 - 1)):
+        numbers = rng.choice(ends, 100)
+        for bound in ends.tolist():
             for at in (0, 7, 36):
-                found = fast(low, high, at, least, most)
-                assert found == plain(low, high, at, least, most)
-                held = (low[at : at + 64] <= least) & (high[at : at + 64] >= most)
+                found = fast(numbers, at, bound)
+                assert found == plain(numbers, at, bound)
+                some = numbers[at : at + 64]
+                held = some <= bound if name == "at_most" else some >= bound
                 assert found == sum(1 << int(i) for i in np.flatnonzero(held))
 
 

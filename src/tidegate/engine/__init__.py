@@ -41,7 +41,8 @@ What events become
 How they meet
 
 - `partition`: entries kept together, and how a batch meets them
-- `kernels`: the same, compiled, 512 events at a time; `vector`: what is done to 512 events at once
+- `kernels`: the same, compiled, 512 events at a time; `vector`: what is done to 512 events at once;
+  `compiled`: how
 - `sweep`, `sweep_kernels`: entries that are a key and ranges
 - `single`, `single_kernels`: one event
 - `output`: where results go

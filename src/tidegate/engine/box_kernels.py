@@ -22,9 +22,9 @@ Invariant: every answer is what comparing all ends of all boxes would give, what
 from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from tidegate.engine.compiled import allocating, inlined, kernel
 from tidegate.engine.vector import lowest
 
 Integers: TypeAlias = NDArray[np.int64]
@@ -114,7 +114,7 @@ LEVELS, LEVELS_STOP, WEIGHT = range(3)  # a row of `buckets`
 BEFORE, BEHIND, LIMIT, LEFT = range(4)  # a row of a plan, see `_plan`
 
 
-@njit(cache=True, nogil=True)
+@allocating
 def search(
     bounds: Integers,
     sure: Flags,
@@ -151,11 +151,47 @@ def search(
     Returns the number of the first question not answered: there may not have been room for it. An
     answer that is as long as there are boxes has room for one question at least.
     """
-    packed = Packed(segments, sides, highs, buckets, levels, starts, members, rows, digests)
-    tail = Listed(tail_first, tail_sides, tail_ends)
     plan = np.empty((_most_sides(segments), 4), np.int64)
     live = np.empty(64, np.int64)
     left = np.empty(64 * WORDS, np.uint64)
+    found: int = _search(
+        bounds, sure, asked, within, segments, sides, highs, buckets, levels, starts,
+        members, rows, digests, tail_first, tail_sides, tail_ends, tags, packed_count,
+        count, begin, answer, upto, plan, live, left,
+    )  # fmt: skip
+    return found
+
+
+@kernel
+def _search(
+    bounds: Integers,
+    sure: Flags,
+    asked: int,
+    within: bool,
+    segments: Integers,
+    sides: Integers,
+    highs: Integers,
+    buckets: Integers,
+    levels: Integers,
+    starts: Codes,
+    members: Codes,
+    rows: Words,
+    digests: Words,
+    tail_first: Integers,
+    tail_sides: Sides,
+    tail_ends: Integers,
+    tags: Integers,
+    packed_count: int,
+    count: int,
+    begin: int,
+    answer: Integers,
+    upto: Integers,
+    plan: Integers,
+    live: Integers,
+    left: Words,
+) -> int:
+    packed = Packed(segments, sides, highs, buckets, levels, starts, members, rows, digests)
+    tail = Listed(tail_first, tail_sides, tail_ends)
     found, doubtful = 0, 0
     for q in range(begin, len(bounds)):
         if found + doubtful + count > len(answer):
@@ -185,7 +221,7 @@ def search(
     return len(bounds)
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@inlined
 def _most_sides(segments: Integers) -> int:
     """The number of sides of the segment that has most of them."""
     most = 0
@@ -194,7 +230,7 @@ def _most_sides(segments: Integers) -> int:
     return most
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@inlined
 def _bounded(bound: Integers) -> int:
     """The number of sides with a bound from below."""
     found = 0
@@ -204,7 +240,7 @@ def _bounded(bound: Integers) -> int:
     return found
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@inlined
 def _holds(bound: Integers, within: bool, needed: int, listed: Listed, box: int) -> bool:
     """Whether a box reaches the bound, or keeps within it."""
     met = 0
@@ -219,7 +255,7 @@ def _holds(bound: Integers, within: bool, needed: int, listed: Listed, box: int)
     return met == needed
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@inlined
 def _emit(tag: int, sure: int, answer: Integers, found: int, doubtful: int) -> tuple[int, int]:
     """Write a handle into the answer."""
     handle = tag >> FLAG_BITS
@@ -230,7 +266,7 @@ def _emit(tag: int, sure: int, answer: Integers, found: int, doubtful: int) -> t
     return found, doubtful + 1
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@inlined
 def _plan(
     bound: Integers, within: bool, needed: int, packed: Packed, g: int, plan: Integers
 ) -> int:
@@ -281,7 +317,7 @@ def _plan(
     return steps if met == needed else -1
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@inlined
 def _rank(levels: Integers, start: int, stop: int, limit: int) -> int:
     """How many of the levels are at most the limit."""
     low, high = start, stop
@@ -294,20 +330,20 @@ def _rank(levels: Integers, start: int, stop: int, limit: int) -> int:
     return low - start
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@inlined
 def chunk_count(segments: Integers, g: int) -> int:
     """The number of chunks of a segment."""
     size: int = segments[g, BOXES_STOP] - segments[g, BOXES]
     return (size + CHUNK - 1) // CHUNK
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@inlined
 def _tiles(segments: Integers, g: int) -> int:
     """The number of tiles of a segment: 64 chunks each, which are looked at together."""
     return (chunk_count(segments, g) + 63) // 64
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@inlined
 def _live(
     plan: Integers,
     steps: int,
@@ -334,7 +370,7 @@ def _live(
     return count
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@inlined
 def first_bits(count: int) -> np.uint64:
     """A word whose lowest bits are set, so many of them or all."""
     if count >= 64:
@@ -342,7 +378,7 @@ def first_bits(count: int) -> np.uint64:
     return (ONE << np.uint64(count)) - ONE if count > 0 else NONE
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@inlined
 def _overlay(
     plan: Integers,
     steps: int,
@@ -381,7 +417,7 @@ def _overlay(
     return count
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@inlined
 def _compare(
     plan: Integers,
     steps: int,

@@ -12,7 +12,6 @@ Invariant: `unpack` gives back what `pack` was given, in the segment's order.
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from tidegate.engine.box_kernels import (
@@ -43,6 +42,7 @@ from tidegate.engine.box_kernels import (
     chunk_count,
     first_bits,
 )
+from tidegate.engine.compiled import allocating, kernel
 from tidegate.engine.vector import popcount
 
 _ROWS = 64  # of a side on which every box of the segment ends; others have fewer in proportion
@@ -58,7 +58,7 @@ class Grouped(NamedTuple):
     ends: Integers
 
 
-@njit(cache=True, nogil=True)
+@allocating
 def pack(listed: Listed, side_count: int) -> tuple[Integers, Segment]:
     """The boxes as a segment, and in which order they are in it."""
     n = len(listed.first) - 1
@@ -76,7 +76,7 @@ def pack(listed: Listed, side_count: int) -> tuple[Integers, Segment]:
     )
 
 
-@njit(cache=True, nogil=True)
+@allocating
 def _group(listed: Listed, side_count: int) -> tuple[Sides, Grouped]:
     """The sides on which boxes end, and the ends on each of them."""
     uses = np.zeros(side_count, np.int64)
@@ -98,7 +98,7 @@ def _group(listed: Listed, side_count: int) -> tuple[Sides, Grouped]:
     return ids, Grouped(first, boxes, ends)
 
 
-@njit(cache=True, nogil=True)
+@allocating
 def _sort_ends(
     ids: Sides, grouped: Grouped, n: int
 ) -> tuple[Integers, Integers, Integers, Integers, NDArray[np.int32], NDArray[np.int32]]:
@@ -152,7 +152,7 @@ def _sort_ends(
     )
 
 
-@njit(cache=True, nogil=True)
+@allocating
 def _order(grouped: Grouped, sides: Integers, homes: NDArray[np.int32], n: int) -> Integers:
     """Boxes that are alike next to each other.
 
@@ -185,7 +185,7 @@ def _order(grouped: Grouped, sides: Integers, homes: NDArray[np.int32], n: int) 
     return order
 
 
-@njit(cache=True, nogil=True)
+@allocating
 def _codes(grouped: Grouped, sides: Integers, homes: NDArray[np.int32], n: int) -> Flags:
     """The buckets of boxes on the sides with the most ends, from 1 on; 0 where they are free."""
     uses = grouped.first[1:] - grouped.first[:-1]
@@ -198,7 +198,7 @@ def _codes(grouped: Grouped, sides: Integers, homes: NDArray[np.int32], n: int) 
     return codes
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _widest(codes: Flags, order: Integers, start: int, stop: int) -> int:
     """The row of codes that varies most among the boxes, judged by a few of them."""
     best, widest = 0, -1.0
@@ -215,7 +215,7 @@ def _widest(codes: Flags, order: Integers, start: int, stop: int) -> int:
     return best
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _middle(tally: Integers, size: int) -> int:
     """Where to divide boxes of which `tally[v]` have a code below v: in whole chunks, near half."""
     nearest = size
@@ -228,7 +228,7 @@ def _middle(tally: Integers, size: int) -> int:
     return min(max(whole, CHUNK), (size - 1) // CHUNK * CHUNK)
 
 
-@njit(cache=True, nogil=True)
+@allocating
 def _settle(
     grouped: Grouped,
     homes: NDArray[np.int32],
@@ -257,7 +257,7 @@ def _settle(
     return starts, members
 
 
-@njit(cache=True, nogil=True)
+@allocating
 def _fill_rows(sides: Integers, starts: Codes, members: Codes, n: int) -> Words:
     """The row before each bucket."""
     chunks = starts.shape[1] - 1
@@ -282,7 +282,7 @@ def _fill_rows(sides: Integers, starts: Codes, members: Codes, n: int) -> Words:
     return rows
 
 
-@njit(cache=True, nogil=True)
+@allocating
 def _digest(rows: Words, buckets: Integers, n: int) -> Words:
     """The digests of the rows; the number of bits set in each is written into its bucket."""
     chunks = rows.shape[1] // WORDS
@@ -304,7 +304,7 @@ def _digest(rows: Words, buckets: Integers, n: int) -> Words:
     return digests
 
 
-@njit(cache=True, nogil=True)
+@allocating
 def unpack(
     segments: Integers,
     sides: Integers,
@@ -352,7 +352,7 @@ def unpack(
     return kept + start, Listed(np.append(first[kept], first[-1]), listed.sides, listed.ends)
 
 
-@njit(cache=True, nogil=True)
+@allocating
 def _members(
     segments: Integers,
     sides: Integers,

@@ -16,8 +16,9 @@ from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 import pyarrow as pa
-from numba import njit
 from numpy.typing import NDArray
+
+from tidegate.engine.compiled import inlined, kernel
 
 Id: TypeAlias = str | int
 Integers: TypeAlias = NDArray[np.int64]
@@ -98,7 +99,7 @@ def _keys(ids: pa.Array) -> Keys:
     return Keys(np.zeros(0, np.int32), data, len(ids))
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def _bytes(keys: Keys, i: int) -> tuple[int, int]:
     """Where the bytes of an id are."""
     if len(keys.starts):
@@ -106,7 +107,7 @@ def _bytes(keys: Keys, i: int) -> tuple[int, int]:
     return 8 * i, 8 * i + 8
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _hash(data: NDArray[np.uint8], start: int, stop: int, secret: np.uint64) -> np.uint64:
     """Eight bytes at a time: mixed in, multiplied, and folded."""
     value = secret ^ np.uint64(stop - start)
@@ -122,7 +123,7 @@ def _hash(data: NDArray[np.uint8], start: int, stop: int, secret: np.uint64) -> 
     return value
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def find_one(
     data: NDArray[np.uint8],
     start: int,
@@ -150,7 +151,7 @@ def find_one(
         slot = (slot + np.uint64(1)) & mask
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def enter(keys: Keys, secret: np.uint64, slots: NDArray[np.int32]) -> int:
     """Enter all ids into empty slots; how many different ones there are."""
     distinct = 0
@@ -163,7 +164,7 @@ def enter(keys: Keys, secret: np.uint64, slots: NDArray[np.int32]) -> int:
     return distinct
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def find_all(
     asked: Keys, keys: Keys, secret: np.uint64, slots: NDArray[np.int32], found: Integers
 ) -> None:

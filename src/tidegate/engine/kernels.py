@@ -22,9 +22,9 @@ The count is taken first, by the same evaluation as the pairs, so the output has
 from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from tidegate.engine.compiled import allocating, inlined, kernel
 from tidegate.engine.vector import (
     LOW_BITS,
     is_empty,
@@ -124,7 +124,7 @@ class Events(NamedTuple):
     present: U8
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@allocating
 def count(
     entries: Entries,
     conditions: Conditions,
@@ -141,6 +141,35 @@ def count(
     stack = np.zeros(DEPTH * 8, np.uint64)
     mask, met = np.zeros(8, np.uint64), np.zeros(8, np.uint64)
     planes = np.zeros((_BITS + 1) * 8, np.uint64)
+    _count_blocks(
+        entries, conditions, ends, events, alive, first_code, counts, rows, ranked, upto, spans,
+        low_at, high_at, keys, order, buffer, stack, mask, met, planes,
+    )  # fmt: skip
+
+
+@kernel
+def _count_blocks(
+    entries: Entries,
+    conditions: Conditions,
+    ends: Ends,
+    events: Events,
+    alive: U64,
+    first_code: int,
+    counts: I64,
+    rows: U64,
+    ranked: U32,
+    upto: U64,
+    spans: U64,
+    low_at: U16,
+    high_at: U16,
+    keys: I64,
+    order: U32,
+    buffer: U64,
+    stack: U64,
+    mask: U64,
+    met: U64,
+    planes: U64,
+) -> None:
     size = len(events.row)
     zoned = len(entries.zone_ranged) > 0
     run = 0
@@ -160,7 +189,7 @@ def count(
                 )  # fmt: skip
             dense = stop - start >= _DENSE and len(entries.code_start) == 0
             if dense:
-                planes[:] = 0
+                _clear(planes, 0)
             for zone in range(entries.zone_start[group], entries.zone_start[group + 1]):
                 entry, upper = entries.zone_entry[zone], entries.zone_entry[zone + 1]
                 hits = _candidates(
@@ -189,7 +218,7 @@ def count(
             run += 1
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@allocating
 def write(
     entries: Entries,
     conditions: Conditions,
@@ -212,6 +241,38 @@ def write(
     codes = np.zeros(ZONE, np.int64)
     stack = np.zeros(DEPTH * 8, np.uint64)
     mask, met = np.zeros(8, np.uint64), np.zeros(8, np.uint64)
+    _write_blocks(
+        entries, conditions, ends, events, alive, first_code, cursor, end, out, rows, ranked, upto,
+        spans, low_at, high_at, keys, order, buffer, heads, codes, stack, mask, met,
+    )  # fmt: skip
+
+
+@kernel
+def _write_blocks(
+    entries: Entries,
+    conditions: Conditions,
+    ends: Ends,
+    events: Events,
+    alive: U64,
+    first_code: int,
+    cursor: I64,
+    end: I64,
+    out: I32,
+    rows: U64,
+    ranked: U32,
+    upto: U64,
+    spans: U64,
+    low_at: U16,
+    high_at: U16,
+    keys: I64,
+    order: U32,
+    buffer: U64,
+    heads: U64,
+    codes: I64,
+    stack: U64,
+    mask: U64,
+    met: U64,
+) -> None:
     size = len(events.row)
     zoned = len(entries.zone_ranged) > 0
     run = 0
@@ -261,14 +322,21 @@ def write(
                     )
                     zones = 0
             if zones > 0:
-                heads[zones * 8 :] = 0
+                _clear(heads, zones * 8)
                 _write_tile(events.row, first, start, stop, codes, heads, buffer, cursor, end, out)
             if events.run_start[run + 1] > last:
                 break
             run += 1
 
 
-@njit(cache=True, nogil=True)
+@kernel
+def _clear(words: U64, first: int) -> None:
+    """Set all words from the first on to 0."""
+    for i in range(first, len(words)):
+        words[i] = 0
+
+
+@kernel
 def repeat(counts: I64, out: I32) -> None:
     """Write each event's row as often as it is counted."""
     at = 0
@@ -280,7 +348,7 @@ def repeat(counts: I64, out: I32) -> None:
 # -- rows of conditions
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@allocating
 def _row_scratch(conditions: Conditions) -> tuple[U64, U32, U64]:
     """Room for the rows, for the places of ranks and events, and for `upto`."""
     highest, longest = 0, 0
@@ -295,7 +363,7 @@ def _row_scratch(conditions: Conditions) -> tuple[U64, U32, U64]:
     )
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _make_rows(
     conditions: Conditions,
     events: Events,
@@ -323,7 +391,8 @@ def _make_rows(
         for rank in range(length):
             below[rank + 1] += below[rank]
         place = ranked[length + 1 : 2 * length + 1]
-        place[:] = below[:length]
+        for rank in range(length):
+            place[rank] = below[rank]
         order = ranked[2 * length + 1 : 2 * length + 1 + BLOCK]
         for event in range(first, last):
             rank = events.rank[base + event]
@@ -347,7 +416,7 @@ def _make_rows(
             rows[at + w] |= events.given[i * words + word + w]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _accumulate(order: U32, length: int, upto: U64) -> None:
     """Make row i of `upto` the first i events of the order."""
     for w in range(8):
@@ -359,7 +428,7 @@ def _accumulate(order: U32, length: int, upto: U64) -> None:
         upto[at + np.uint64(8) + (event >> np.uint64(6))] |= np.uint64(1) << (event & np.uint64(63))
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _set_mask(mask: U64, start: int, stop: int) -> None:
     """The events from `start` to before `stop`."""
     for w in range(8):
@@ -377,7 +446,7 @@ def _set_mask(mask: U64, start: int, stop: int) -> None:
 # -- ranges of entries
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@allocating
 def _range_scratch(ends: Ends) -> tuple[U64, U16, U16, I64, U32]:
     """Room for `upto` of each axis, the places of all lows and highs of a group, and a run."""
     axes = len(ends.axis_used)
@@ -390,7 +459,7 @@ def _range_scratch(ends: Ends) -> tuple[U64, U16, U16, I64, U32]:
     )
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _place(
     axis_used: U8,
     low_start: U32,
@@ -430,7 +499,7 @@ def _place(
         high_base += len(highs)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@allocating
 def _sort_run(
     event_key: I64,
     present: U8,
@@ -465,7 +534,7 @@ def _sort_run(
     return length
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _count_below(cuts: I64, keys: I64, length: int, out: U16, equal: bool) -> None:
     """For each cut, how many of the sorted keys are below it (or equal to it)."""
     start = 0
@@ -478,7 +547,7 @@ def _count_below(cuts: I64, keys: I64, length: int, out: U16, equal: bool) -> No
     out[start:] = length
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _place_of(cuts: I64, start: int, key: int, equal: bool) -> int:
     """The first cut, from `start` on, that is above the key (or equal to it)."""
     stop = len(cuts)
@@ -491,7 +560,7 @@ def _place_of(cuts: I64, start: int, key: int, equal: bool) -> int:
     return start
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _candidates(
     zoned: bool,
     zone_ranged: U8,
@@ -524,7 +593,7 @@ def _candidates(
 # -- entries
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _meet_head(zone_head: U32, zone: int, mask: U64, rows: U64, met: U64) -> bool:
     """The events of the mask that a zone's head holds for, and whether there are any."""
     head = zone_head[zone]
@@ -535,7 +604,7 @@ def _meet_head(zone_head: U32, zone: int, mask: U64, rows: U64, met: U64) -> boo
     return not is_empty(met, np.uint64(0))
 
 
-@njit(cache=True, nogil=True, error_model="numpy", inline="always")
+@inlined
 def _evaluate(
     entries: Entries,
     ends: Ends,
@@ -569,7 +638,7 @@ def _evaluate(
         _meet_programs(entries.token_start, entries.tokens, entry, upper, rows, stack, out, base)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _meet_refs(
     ref_start: U32,
     refs: U32,
@@ -591,7 +660,7 @@ def _meet_refs(
             meet_all(out, at, rows, refs, start, stop)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _meet_ranges(
     range_start: U32,
     range_axis: U8,
@@ -625,7 +694,7 @@ def _meet_ranges(
             meet_span(out, at, spans, first + low * np.uint64(8), first + high * np.uint64(8))
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _drop_dead(alive: U64, first_code: int, entry: int, upper: int, out: U64, base: int) -> None:
     for i in range(entry, upper):
         if not is_alive(alive, first_code + i):
@@ -633,7 +702,7 @@ def _drop_dead(alive: U64, first_code: int, entry: int, upper: int, out: U64, ba
                 out[base + (i - entry) * 8 + w] = 0
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _meet_programs(
     token_start: U32,
     tokens: U32,
@@ -672,7 +741,7 @@ def _meet_programs(
 # -- counting and writing
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _carry(planes: U64) -> None:
     """Add the carry that `tally` left to the higher bits, which stand behind it."""
     carry = 8 * LOW_BITS
@@ -685,7 +754,7 @@ def _carry(planes: U64) -> None:
         at += 8
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _read_planes(
     planes: U64, event_row: I32, first: int, start: int, stop: int, counts: I64
 ) -> None:
@@ -701,7 +770,7 @@ def _read_planes(
         counts[event_row[event]] += np.int64(total)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _count_zone(
     code_start: U32,
     event_row: I32,
@@ -732,7 +801,7 @@ def _count_zone(
                 word &= word - np.uint64(1)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _write_zone(
     code_start: U32,
     event_row: I32,
@@ -770,7 +839,7 @@ def _write_zone(
                         cursor[row] += 1
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def is_alive(alive: U64, code: int) -> bool:
     """Whether a subscription is alive; all are if there is no bit map."""
     if len(alive) == 0:
@@ -778,7 +847,7 @@ def is_alive(alive: U64, code: int) -> bool:
     return bool(alive[code >> 6] >> np.uint64(code & 63) & np.uint64(1))
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _write_tile(
     event_row: I32,
     first: int,

@@ -80,10 +80,11 @@ def _sweep(
         if chosen is None:
             break
         entries, keys = chosen
-        fit = _sweepable(draft, entries, len(keys))
-        if np.count_nonzero(fit) >= max(enough // 2, 1):
-            own = tuple(column[fit] for column in keys)
-            plans.append(Plan(entries[fit], own, shared, programs=False, sweep=True))
+        fit = np.flatnonzero(_sweepable(draft, entries, len(keys)))
+        if len(fit) >= max(enough // 2, 1):
+            for some in _by_axes(draft, entries, fit):
+                own = tuple(column[some] for column in keys)
+                plans.append(Plan(entries[some], own, shared, programs=False, sweep=True))
             swept.append(entries[fit])
             bare = np.setdiff1d(bare, entries[fit], assume_unique=True)
             enough = _FOLLOWING
@@ -119,6 +120,16 @@ def _sweepable(draft: Draft, entries: Integers, keys: int) -> NDArray[np.bool_]:
     bare: NDArray[np.bool_] = np.diff(draft.ref_start)[entries] == keys
     swept: NDArray[np.bool_] = bare & (fitting == counts)
     return swept
+
+
+def _by_axes(draft: Draft, entries: Integers, fit: Integers) -> list[Integers]:
+    """Those that are swept, apart by how many ranges they have, if they are many.
+
+    Then those with one range need no look at the others' second ones.
+    """
+    counts = np.diff(draft.range_start)[entries[fit]]
+    found = [fit[counts == count] for count in np.unique(counts).tolist()]
+    return found if min(len(some) for some in found) >= _ENOUGH else [fit]
 
 
 class _KeyConditions:

@@ -2,9 +2,9 @@
 
 `price < 10.5` can be a condition, worked out once for all entries that have it, or a range of the
 entry's own (`ranges`). Conditions are better where few of them are used often, ranges where the
-constants nearly all differ. That is decided for an attribute as a whole, whatever way its filters
-came, so that entries which ask for the like are kept in the like form; and an attribute that has
-had ranges keeps them.
+constants nearly all differ: where most uses are of ranges that hardly any other entry has. That is
+decided for an attribute as a whole, whatever way its filters came, so that entries which ask for
+the like are kept in the like form; and an attribute that has had ranges keeps them.
 """
 
 from collections.abc import Iterable, Sequence
@@ -24,7 +24,8 @@ Integers: TypeAlias = NDArray[np.int64]
 _Form: TypeAlias = tuple[tuple[Operator, ...], tuple[type, ...]]
 
 _MANY: Final = 1024  # distinct ranges of an attribute, from which on entries keep their own
-_SHARED: Final = 64  # uses of each distinct range, on average, that make it worth a condition
+_SHARED: Final = (8, 64)  # uses that make a range worth a condition: the more, the more there are
+_ROWS: Final = 256  # distinct ranges for which one use more is asked of each
 
 _TYPES: Final[dict[type, pa.DataType]] = {
     int: pa.int64(),
@@ -41,33 +42,40 @@ class Usage:
     def __init__(self, conditions: Conditions, settled: Iterable[str]) -> None:
         self._conditions = conditions
         self._settled = set(settled)  # attributes that have ranges already
-        self._uses: dict[str, int] = {}
-        self._stated: dict[str, int] = {}  # conditions that could be ranges
+        self._refs: list[NDArray[Any]] = []
         self._hashes: dict[str, list[NDArray[np.uint64]]] = {}
 
     def see_ranges(self, attribute: str, ranges: Ranges) -> None:
         """What the rows of a block ask of an attribute."""
-        self._uses[attribute] = self._uses.get(attribute, 0) + len(ranges)
         self._hashes.setdefault(attribute, []).append(ranges.hashes())
 
     def see_conditions(self, refs: NDArray[Any]) -> None:
         """What entries ask for by conditions."""
-        uses = np.bincount(refs, minlength=len(self._conditions))
+        self._refs.append(refs)
+
+    def _stated(self) -> dict[str, list[int]]:
+        """By attribute, the uses of each condition that could be a range."""
+        found: dict[str, list[int]] = {}
+        refs = np.concatenate(self._refs) if self._refs else np.empty(0, np.int32)
+        uses = np.bincount(refs)
         for number in np.flatnonzero(uses).tolist():
             if _range_form(self._conditions, number) is not None:
-                attribute = self._conditions.attributes[number]
-                self._uses[attribute] = self._uses.get(attribute, 0) + int(uses[number])
-                self._stated[attribute] = self._stated.get(attribute, 0) + 1
+                found.setdefault(self._conditions.attributes[number], []).append(int(uses[number]))
+        return found
 
     def own(self) -> set[str]:
         """The attributes whose ranges entries keep for themselves."""
-        found = set(self._settled)
-        for attribute, uses in self._uses.items():
+        found, stated = set(self._settled), self._stated()
+        for attribute in {*stated, *self._hashes} - found:
+            uses = np.array(stated.get(attribute, []), np.int64)
             hashes = self._hashes.get(attribute, [])
-            distinct = self._stated.get(attribute, 0)
-            if hashes and sum(map(len, hashes)) + distinct >= _MANY:
-                distinct += len(np.unique(np.concatenate(hashes)))
-            if distinct >= _MANY and distinct * _SHARED >= uses:
+            if len(uses) + sum(map(len, hashes)) < _MANY:
+                continue
+            if hashes:
+                counts = np.unique(np.concatenate(hashes), return_counts=True)[1]
+                uses = np.append(uses, counts)
+            rare = uses < np.clip(len(uses) // _ROWS, *_SHARED)
+            if len(uses) >= _MANY and uses[rare].sum() * 2 >= uses.sum():
                 found.add(attribute)
         return found
 

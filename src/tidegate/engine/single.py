@@ -117,7 +117,7 @@ class SingleEvents:
             most.append(number)
         return int(
             sweep_kernels.meet(
-                sweep.group_start, sweep.zone_start, sweep.code_start, *spans,
+                sweep.group_start, sweep.zone_start, sweep.code_start, *spans[:4],
                 np.array(least, np.int32), np.array(most, np.int32), alive,
                 group, sweep.first_code, out,
             )

@@ -8,9 +8,9 @@ rest. A zone whose head does not hold is passed over, so most entries are never 
 from typing import Any, TypeAlias
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from tidegate.engine.compiled import allocating, kernel
 from tidegate.engine.kernels import (
     AND,
     AND_ROW,
@@ -32,7 +32,7 @@ I32: TypeAlias = NDArray[np.int32]
 Integer: TypeAlias = int | np.integer[Any]  # compiled, they are the same
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def hold(axes: I64, ranks: I64, piece_start: I64, row: U32, low: U32, high: U32, truth: U8) -> None:
     """Set the truth of all conditions that hold for an event with these ranks on these axes."""
     for i in range(len(axes)):
@@ -41,7 +41,7 @@ def hold(axes: I64, ranks: I64, piece_start: I64, row: U32, low: U32, high: U32,
             truth[row[piece]] |= np.uint8((low[piece] <= rank) & (rank < high[piece]))
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@allocating
 def meet(
     zone_start: U32,
     zone_entry: U32,
@@ -71,8 +71,47 @@ def meet(
 
     There is room for all subscriptions of the partition, and a zone more.
     """
+    low_base, high_base = np.zeros(len(keys), np.int64), np.zeros(len(keys), np.int64)
+    stack = np.zeros(DEPTH + 1, np.uint8)
+    found: int = _meet(
+        zone_start, zone_entry, zone_head, ref_start, refs, range_start, range_axis,
+        range_low, range_high, low_start, lows, high_start, highs, token_start, tokens,
+        code_start, alive, group, keys, present, truth, first_code, out, low_base,
+        high_base, stack,
+    )  # fmt: skip
+    return found
+
+
+@kernel
+def _meet(
+    zone_start: U32,
+    zone_entry: U32,
+    zone_head: U32,
+    ref_start: U32,
+    refs: U32,
+    range_start: U32,
+    range_axis: U8,
+    range_low: U32,
+    range_high: U32,
+    low_start: U32,
+    lows: I64,
+    high_start: U32,
+    highs: I64,
+    token_start: U32,
+    tokens: U32,
+    code_start: U32,
+    alive: U64,
+    group: int,
+    keys: I64,
+    present: U8,
+    truth: U8,
+    first_code: int,
+    out: I32,
+    low_base: I64,
+    high_base: I64,
+    stack: U8,
+) -> int:
     axes = len(keys)
-    low_base, high_base = np.zeros(axes, np.int64), np.zeros(axes, np.int64)
     groups = len(low_start) // axes - 1 if axes > 0 else 0
     before_low, before_high = np.int64(0), np.int64(0)
     for axis in range(axes):  # where the places of an axis begin, and where its keys
@@ -81,7 +120,6 @@ def meet(
         high_base[axis] = np.int64(high_start[first]) - before_high
         before_low += np.int64(low_start[first + 1]) - np.int64(low_start[first])
         before_high += np.int64(high_start[first + 1]) - np.int64(high_start[first])
-    stack = np.zeros(DEPTH + 1, np.uint8)
     written = np.uint64(0)
     for zone in range(zone_start[group], zone_start[group + 1]):
         head = zone_head[zone]
@@ -129,7 +167,7 @@ def meet(
     return int(written)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _in_ranges(
     held: np.uint64,
     entry: Integer,
@@ -161,7 +199,7 @@ def _in_ranges(
     return found
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _in_programs(
     held: np.uint64, entry: Integer, token_start: U32, tokens: U32, truth: U8, stack: U8
 ) -> np.uint64:

@@ -159,8 +159,8 @@ class Sweep:
         """Add to each event how many subscriptions here it meets."""
         for spans, events in self.events(batch):
             kernels.count(
-                self.group_start, self.zone_start, self.code_start, spans, events, alive,
-                self.first_code, counts,
+                self.group_start, self.zone_start, _or_none(self.code_start), spans,
+                *kernels.axes(spans, events), events, _or_none(alive), self.first_code, counts,
             )  # fmt: skip
 
     def pairs(
@@ -169,14 +169,15 @@ class Sweep:
         """The rows of events and the codes they meet, in chunks, grouped by event."""
         for spans, events in self.events(batch):
             start, written = 0, 0
+            axes = kernels.axes(spans, events)
             while start < len(events.row):
                 left = len(events.row) - start
                 size = int(left * self._likely * 1.1) + 64 * kernels.ZONE
                 rows, codes = Column(size), Column(size)
                 before = start
                 start, written = kernels.write(
-                    self.group_start, self.zone_start, self.code_start, spans, events, alive,
-                    self.first_code, start, rows.array, codes.array,
+                    self.group_start, self.zone_start, _or_none(self.code_start), spans, *axes,
+                    events, _or_none(alive), self.first_code, start, rows.array, codes.array,
                 )  # fmt: skip
                 if start == before:
                     self._likely = 2 * self._likely + 64 * kernels.ZONE
@@ -205,3 +206,8 @@ class Sweep:
         ranges = 0 if self._owned is None else sum(each.nbytes for _, each in self._owned)
         index = (self.group_start, self.zone_start, self.code_start)
         return self.key.nbytes + ranges + sum(array.nbytes for array in (*arrays, *index))
+
+
+def _or_none(array: NDArray[Any]) -> NDArray[Any] | None:
+    """The array, or None if it is empty: kernels are compiled without what is not there."""
+    return array if len(array) else None

@@ -8,16 +8,20 @@ zone, 64 entries are compared at once, and the codes of those that hold are writ
 Ends and values are numbers that stand in the order of their keys. A value v is in a range if
 low <= v <= high. Without a range an entry has all numbers there, from LOWEST to HIGHEST, and an
 event without a value asks for just that: it passes low <= least and most <= high with these two.
+
+Nearly all time goes into sweeps of many events whose entries have one subscriber each. The kernels
+for them are compiled apart for each number of axes, and for all alive or not: arguments that are
+None are known as such by the compiler. Told by a variable instead, a zone takes five times as long.
 """
 
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from tidegate.engine.compiled import allocating, inlined, kernel
 from tidegate.engine.kernels import is_alive
-from tidegate.engine.vector import lowest, popcount, within, write_codes
+from tidegate.engine.vector import at_least, at_most, lowest, popcount, write_codes
 
 U64: TypeAlias = NDArray[np.uint64]
 U32: TypeAlias = NDArray[np.uint32]
@@ -29,6 +33,9 @@ ZONE: Final = 64
 LOWEST: Final = -(2**31)
 HIGHEST: Final = 2**31 - 1
 
+_ONE: Final = np.uint64(1)
+_SIX: Final = np.uint64(6)  # bits of a place in a zone
+
 
 class Spans(NamedTuple):
     """The ends of all ranges, axis after axis, with room for a zone behind each axis."""
@@ -36,8 +43,8 @@ class Spans(NamedTuple):
     low: I32
     high: I32
     zone_low: I32  # the lowest end, on axis 0, of a zone and those behind it in its group
-    zone_high: I32
     reach: I32  # the highest end of a zone and those before it in its group
+    top: I32  # the highest of the low ends of a zone: by this value, all of it has begun
 
 
 class Events(NamedTuple):
@@ -49,120 +56,180 @@ class Events(NamedTuple):
     most: I32  # by axis: the value, or HIGHEST
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+class Axis(NamedTuple):
+    """One axis: the ends of the ranges, and the values of the events."""
+
+    low: I32
+    high: I32
+    least: I32
+    most: I32
+
+
+def axes(spans: Spans, events: Events) -> tuple[Axis | None, Axis | None]:
+    """The first and the second axis, as far as there are two."""
+    size = len(events.row)
+    count = len(events.least) // size if size else 0
+    stride = len(spans.low) // count if count else 0
+    found: list[Axis | None] = [
+        Axis(
+            spans.low[stride * axis : stride * (axis + 1)],
+            spans.high[stride * axis : stride * (axis + 1)],
+            events.least[size * axis : size * (axis + 1)],
+            events.most[size * axis : size * (axis + 1)],
+        )
+        for axis in range(count)
+    ]
+    first, second = (*found, None, None)[:2]
+    return first, second
+
+
+@kernel
 def count(
     group_start: U32,
     zone_start: U32,
-    code_start: U32,
+    code_start: U32 | None,
     spans: Spans,
+    first: Axis | None,
+    second: Axis | None,
     events: Events,
-    alive: U64,
+    alive: U64 | None,
     first_code: Integer,
     counts: I64,
 ) -> None:
-    """Add to each event how many entries hold for it."""
-    low, high, zone_high = spans.low, spans.high, spans.zone_high
-    size, stride, axes = _shape(spans, events)
-    single_alive = alive if len(code_start) == 0 else alive[:0]
-    for event in range(size):
+    """Add to each event how many subscriptions hold for it.
+
+    `code_start` is None if each entry has one code, `alive` is None if all codes are.
+    """
+    for event in range(len(events.row)):
         group = events.group[event]
-        base, begins, ends = (
-            np.int64(zone_start[group]),
-            np.int64(group_start[group]),
-            np.int64(group_start[group + 1]),
-        )
-        first, last = _reached(
-            spans.zone_low, spans.reach, base, np.int64(zone_start[group + 1]),
-            events.least, events.most, event, axes,
-        )  # fmt: skip
+        base, stop = _reached(zone_start, spans, first, group, event)
+        start = np.uint64(group_start[group])
+        entry = start + ((base - np.uint64(zone_start[group])) << _SIX)
+        end = np.uint64(group_start[group + 1])
         found = np.uint64(0)
-        for zone in range(first, last):
-            if axes > 0 and zone_high[zone] < events.most[event]:
-                continue
-            entry = begins + (zone - base) * ZONE
-            held = _held(
-                low, high, axes, stride, entry, ends - entry, events.least,
-                events.most, event, size, single_alive, first_code,
-            )  # fmt: skip
-            if len(code_start) == 0:
+        for zone in range(base, stop):
+            held = _held(spans.top, first, second, zone, entry, end, event)
+            if code_start is None:
+                if alive is not None:
+                    held &= _living(alive, np.uint64(first_code) + entry)
                 found += popcount(held)
-            while len(code_start) > 0 and held:
-                entry_code = entry + np.int64(lowest(held))
-                for code in range(code_start[entry_code], code_start[entry_code + 1]):
-                    found += np.uint64(is_alive(alive, first_code + code))
-                held &= held - np.uint64(1)
+            else:
+                while held:
+                    shared = entry + lowest(held)
+                    held &= held - _ONE
+                    for code in range(code_start[shared], code_start[shared + _ONE]):
+                        if alive is None or is_alive(alive, first_code + code):
+                            found += _ONE
+            entry += np.uint64(ZONE)
         counts[events.row[event]] += np.int64(found)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def write(
     group_start: U32,
     zone_start: U32,
-    code_start: U32,
+    code_start: U32 | None,
     spans: Spans,
+    first: Axis | None,
+    second: Axis | None,
     events: Events,
-    alive: U64,
+    alive: U64 | None,
     first_code: Integer,
-    start: Integer,
+    begin: Integer,
     out_event: I32,
     out_code: I32,
 ) -> tuple[int, int]:
-    """Write pairs of a row and a code, from event `start` on, as far as there is room.
+    """Write pairs of a row and a code, from event `begin` on, as far as there is surely room.
 
     Returns the first event whose codes are not written, and how many pairs there are.
     """
-    low, high, zone_high = spans.low, spans.high, spans.zone_high
-    size, stride, axes = _shape(spans, events)
-    single_alive = alive if len(code_start) == 0 else alive[:0]
     room = np.uint64(len(out_code))
     at = np.uint64(0)
-    for event in range(start, size):
-        begin = at
+    for event in range(begin, len(events.row)):
+        before = at
         group = events.group[event]
-        base, begins, ends = (
-            np.int64(zone_start[group]),
-            np.int64(group_start[group]),
-            np.int64(group_start[group + 1]),
-        )
-        first, last = _reached(
-            spans.zone_low, spans.reach, base, np.int64(zone_start[group + 1]),
-            events.least, events.most, event, axes,
-        )  # fmt: skip
-        for zone in range(first, last):
-            if axes > 0 and zone_high[zone] < events.most[event]:
-                continue
-            entry = begins + (zone - base) * ZONE
-            held = _held(
-                low, high, axes, stride, entry, ends - entry, events.least,
-                events.most, event, size, single_alive, first_code,
-            )  # fmt: skip
-            if held == np.uint64(0):
-                continue
-            if len(code_start) > 0:
+        base, stop = _reached(zone_start, spans, first, group, event)
+        start = np.uint64(group_start[group])
+        entry = start + ((base - np.uint64(zone_start[group])) << _SIX)
+        end = np.uint64(group_start[group + 1])
+        if code_start is None and at + ((stop - base) << _SIX) > room:
+            return event, int(before)
+        for zone in range(base, stop):
+            held = _held(spans.top, first, second, zone, entry, end, event)
+            if code_start is None:
+                if alive is not None:
+                    held &= _living(alive, np.uint64(first_code) + entry)
+                code = np.int32(first_code + np.int64(entry))
+                for quarter in range(4):
+                    part = held >> np.uint64(16 * quarter) & np.uint64(0xFFFF)
+                    write_codes(out_code, at, np.int32(code + 16 * quarter), part)
+                    at += popcount(part)
+            else:
                 while held:
-                    shared = entry + np.int64(lowest(held))
-                    held &= held - np.uint64(1)
-                    start_code, stop_code = code_start[shared], code_start[shared + 1]
+                    shared = entry + lowest(held)
+                    held &= held - _ONE
+                    start_code, stop_code = code_start[shared], code_start[shared + _ONE]
                     if at + np.uint64(stop_code - start_code) > room:
-                        return event, int(begin)
-                    for code in range(start_code, stop_code):
-                        if is_alive(alive, first_code + code):
-                            out_code[at] = first_code + code
-                            at += np.uint64(1)
-                continue
-            if at + np.uint64(ZONE) > room:
-                return event, int(begin)
-            for quarter in range(4):
-                part = held >> np.uint64(16 * quarter) & np.uint64(0xFFFF)
-                write_codes(out_code, at, np.int32(first_code + entry + 16 * quarter), part)
-                at += popcount(part)
+                        return event, int(before)
+                    for own in range(start_code, stop_code):
+                        if alive is None or is_alive(alive, first_code + own):
+                            out_code[at] = first_code + own
+                            at += _ONE
+            entry += np.uint64(ZONE)
         row = events.row[event]
-        for i in range(begin, at):
+        for i in range(before, at):
             out_event[i] = row
-    return size, int(at)
+    return len(events.row), int(at)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inlined
+def _reached(
+    zone_start: U32, spans: Spans, first: Axis | None, group: Any, event: Integer
+) -> tuple[np.uint64, np.uint64]:
+    """The zones of a group that an event's value can be in, from the first on to that after."""
+    start: Integer = np.int64(zone_start[group])
+    stop: Integer = np.int64(zone_start[group + 1])
+    if first is not None:
+        start, stop = _search(
+            spans.zone_low, spans.reach, start, stop, first.least[event], first.most[event]
+        )
+    return np.uint64(start), np.uint64(stop)
+
+
+@inlined
+def _held(
+    top: I32,
+    first: Axis | None,
+    second: Axis | None,
+    zone: Any,
+    entry: np.uint64,
+    end: np.uint64,
+    event: Integer,
+) -> np.uint64:
+    """The entries of a zone, a bit each, that hold for an event."""
+    held: np.uint64 = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
+    if first is not None:
+        held = at_least(first.high, entry, first.most[event])
+        if top[zone] > first.least[event]:
+            held &= at_most(first.low, entry, first.least[event])
+    if second is not None:
+        held &= at_most(second.low, entry, second.least[event])
+        held &= at_least(second.high, entry, second.most[event])
+    if entry + np.uint64(ZONE) > end:
+        held &= np.uint64(0xFFFF_FFFF_FFFF_FFFF) >> (entry + np.uint64(ZONE) - end)
+    return held
+
+
+@inlined
+def _living(alive: U64, code: np.uint64) -> np.uint64:
+    """Which of the 64 codes from this one on are alive; of those there are not, anything."""
+    word, shift = code >> _SIX, code & np.uint64(63)
+    after = min(word + _ONE, np.uint64(len(alive) - 1))
+    living: np.uint64 = alive[word] >> shift | alive[after] << _ONE << (np.uint64(63) - shift)
+    return living
+
+
+@kernel
 def meet(
     group_start: U32,
     zone_start: U32,
@@ -170,7 +237,6 @@ def meet(
     low: I32,
     high: I32,
     zone_low: I32,
-    zone_high: I32,
     reach: I32,
     least: I32,
     most: I32,
@@ -185,89 +251,71 @@ def meet(
     """
     axes = len(least)
     stride = len(low) // axes if axes > 0 else 0
-    single_alive = alive if len(code_start) == 0 else alive[:0]
-    base, begins, ends = (
-        np.int64(zone_start[group]),
-        np.int64(group_start[group]),
-        np.int64(group_start[group + 1]),
-    )
-    first, last = _reached(
-        zone_low, reach, base, np.int64(zone_start[group + 1]), least, most, 0, axes
-    )
+    base: Integer = np.int64(zone_start[group])
+    stop: Integer = np.int64(zone_start[group + 1])
+    entry, end = np.int64(group_start[group]), np.int64(group_start[group + 1])
+    if axes > 0:
+        start, stop = _search(zone_low, reach, base, stop, least[0], most[0])
+        entry += np.int64(start - base) * ZONE
+        base = start
     at = np.uint64(0)
-    for zone in range(first, last):
-        if axes > 0 and zone_high[zone] < most[0]:
-            continue
-        entry = begins + (zone - base) * ZONE
-        held = _held(
-            low, high, axes, stride, entry, ends - entry, least, most, 0, 1, single_alive,
-            first_code,
-        )  # fmt: skip
+    for _ in range(base, stop):
+        held: np.uint64 = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
+        if end - entry < ZONE:
+            held >>= np.uint64(ZONE - end + entry)
+        for axis in range(axes):
+            here = np.uint64(axis * stride + entry)
+            held &= at_most(low, here, least[axis]) & at_least(high, here, most[axis])
         if len(code_start) > 0:
             while held:
                 shared = entry + np.int64(lowest(held))
-                held &= held - np.uint64(1)
+                held &= held - _ONE
                 for code in range(code_start[shared], code_start[shared + 1]):
                     if is_alive(alive, first_code + code):
                         out[at] = first_code + code
-                        at += np.uint64(1)
-            continue
-        for quarter in range(4):
-            part = held >> np.uint64(16 * quarter) & np.uint64(0xFFFF)
-            write_codes(out, at, np.int32(first_code + entry + 16 * quarter), part)
-            at += popcount(part)
+                        at += _ONE
+        else:
+            if len(alive) > 0:
+                held &= _living(alive, np.uint64(first_code + entry))
+            for quarter in range(4):
+                part = held >> np.uint64(16 * quarter) & np.uint64(0xFFFF)
+                write_codes(out, at, np.int32(first_code + entry + 16 * quarter), part)
+                at += popcount(part)
+        entry += ZONE
     return int(at)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@allocating
 def find_zones(group_start: U32, zone_start: U32, low: I32, high: I32) -> tuple[I32, I32, I32]:
-    """`zone_low`, `zone_high` and `reach` of all zones."""
+    """`zone_low`, `reach` and `top` of all zones."""
     zones = np.int64(zone_start[-1])
-    zone_low, zone_high = np.empty(zones, np.int32), np.empty(zones, np.int32)
+    zone_low, top = np.empty(zones, np.int32), np.empty(zones, np.int32)
     reach = np.empty(zones, np.int32)
     for group in range(len(zone_start) - 1):
         base, after = np.int64(zone_start[group]), np.int64(zone_start[group + 1])
         for zone in range(base, after):
             first = np.int64(group_start[group]) + (zone - base) * ZONE
             last = min(first + ZONE, np.int64(group_start[group + 1]))
-            zone_low[zone], zone_high[zone] = low[first], high[first]
+            zone_low[zone] = top[zone] = low[first]
+            reach[zone] = high[first] if zone == base else max(high[first], reach[zone - 1])
             for entry in range(first + 1, last):
                 zone_low[zone] = min(zone_low[zone], low[entry])
-                zone_high[zone] = max(zone_high[zone], high[entry])
-            reach[zone] = zone_high[zone]
-            if zone > base:
-                reach[zone] = max(reach[zone], reach[zone - 1])
+                top[zone] = max(top[zone], low[entry])
+                reach[zone] = max(reach[zone], high[entry])
         for zone in range(after - 2, base - 1, -1):
             zone_low[zone] = min(zone_low[zone], zone_low[zone + 1])
-    return zone_low, zone_high, reach
+    return zone_low, reach, top
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def _shape(spans: Spans, events: Events) -> tuple[int, int, int]:
-    """How many events, how far from axis to axis, how many axes."""
-    size = len(events.row)
-    axes = len(events.least) // size if size > 0 else 0
-    return size, len(spans.low) // axes if axes > 0 else 0, axes
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def _reached(
-    zone_low: I32,
-    reach: I32,
-    first: Integer,
-    last: Integer,
-    least: I32,
-    most: I32,
-    event: Integer,
-    axes: Integer,
+@inlined
+def _search(
+    zone_low: I32, reach: I32, first: Integer, last: Integer, least: Integer, most: Integer
 ) -> tuple[Integer, Integer]:
     """The zones of a group that begin by `least`, from the first on that may reach `most`."""
-    if axes == 0:
-        return first, last
     start, stop = first, last
     while start < stop:  # the first zone that begins above
         middle = (start + stop) >> 1
-        if zone_low[middle] <= least[event]:
+        if zone_low[middle] <= least:
             start = middle + 1
         else:
             stop = middle
@@ -275,42 +323,8 @@ def _reached(
     start, stop = first, end
     while start < stop:  # the first zone by which `most` is reached
         middle = (start + stop) >> 1
-        if reach[middle] < most[event]:
+        if reach[middle] < most:
             start = middle + 1
         else:
             stop = middle
     return start, end
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def _held(
-    low: I32,
-    high: I32,
-    axes: Integer,
-    stride: Integer,
-    entry: Integer,
-    count: Integer,
-    least: I32,
-    most: I32,
-    event: Integer,
-    size: Integer,
-    alive: U64,
-    first_code: Integer,
-) -> np.uint64:
-    """The entries of a zone, a bit each, that hold for an event."""
-    held: np.uint64 = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
-    if count < ZONE:
-        held >>= np.uint64(ZONE - count)
-    for axis in range(axes):
-        at = np.uint64(axis * stride + entry)
-        held &= within(low, high, at, least[axis * size + event], most[axis * size + event])
-        if held == np.uint64(0):
-            return held
-    if len(alive) > 0:
-        code = np.uint64(first_code + entry)
-        word, shift = code >> np.uint64(6), code & np.uint64(63)
-        bits = alive[word] >> shift
-        if shift > np.uint64(0) and word + np.uint64(1) < np.uint64(len(alive)):
-            bits |= alive[word + np.uint64(1)] << (np.uint64(64) - shift)
-        held &= bits
-    return held

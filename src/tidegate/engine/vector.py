@@ -198,23 +198,22 @@ def _write_codes(typing: Any, out: Any, at: Any, first: Any, mask: Any) -> Any:
     return types.void(out, types.uint64, types.int32, types.uint64), generate
 
 
-def _within(typing: Any, low: Any, high: Any, at: Any, least: Any, most: Any) -> Any:
-    def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
-        lows = _data(context, builder, signature.args[0], given[0])
-        highs = _data(context, builder, signature.args[1], given[1])
-        least, most = _spread(builder, given[3]), _spread(builder, given[4])
-        found = ir.Constant(_I64, 0)
-        for i in range(0, 64, 16):
-            at = builder.add(given[2], ir.Constant(_I64, i))
-            held = builder.and_(
-                builder.icmp_signed("<=", _load(builder, lows, at, _CODES), least),
-                builder.icmp_signed(">=", _load(builder, highs, at, _CODES), most),
-            )
-            bits = builder.zext(builder.bitcast(held, ir.IntType(16)), _I64)
-            found = builder.or_(found, builder.shl(bits, ir.Constant(_I64, i)))
-        return found
+def _compared(comparison: str) -> Any:
+    def typed(typing: Any, numbers: Any, at: Any, bound: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+            source = _data(context, builder, signature.args[0], given[0])
+            bound = _spread(builder, given[2])
+            found = ir.Constant(_I64, 0)
+            for i in range(0, 64, 16):
+                at = builder.add(given[1], ir.Constant(_I64, i))
+                held = builder.icmp_signed(comparison, _load(builder, source, at, _CODES), bound)
+                bits = builder.zext(builder.bitcast(held, ir.IntType(16)), _I64)
+                found = builder.or_(found, builder.shl(bits, ir.Constant(_I64, i)))
+            return found
 
-    return types.uint64(low, high, types.uint64, types.int32, types.int32), generate
+        return types.uint64(numbers, types.uint64, types.int32), generate
+
+    return typed
 
 
 def _spread(builder: Any, number: Any) -> Any:
@@ -310,10 +309,18 @@ def _plain_write_codes(out, at, first, mask):  # type: ignore[no-untyped-def]
             place += uint64(1)
 
 
-def _plain_within(low, high, at, least, most):  # type: ignore[no-untyped-def]
+def _plain_at_most(numbers, at, bound):  # type: ignore[no-untyped-def]
     found = uint64(0)
     for i in range(64):
-        if low[at + uint64(i)] <= least and high[at + uint64(i)] >= most:
+        if numbers[at + uint64(i)] <= bound:
+            found |= uint64(1) << uint64(i)
+    return found
+
+
+def _plain_at_least(numbers, at, bound):  # type: ignore[no-untyped-def]
+    found = uint64(0)
+    for i in range(64):
+        if numbers[at + uint64(i)] >= bound:
             found |= uint64(1) << uint64(i)
     return found
 
@@ -344,7 +351,8 @@ _FORMS: Final[dict[str, tuple[Any, Any]]] = {
     "tally": (_tally, _plain_tally),
     "transpose": (_transpose, _plain_transpose),
     "write_codes": (_write_codes, _plain_write_codes),
-    "within": (_within, _plain_within),
+    "at_most": (_compared("<="), _plain_at_most),
+    "at_least": (_compared(">="), _plain_at_least),
     "popcount": (_popcount, _plain_popcount),
     "lowest": (_lowest, _plain_lowest),
 }
@@ -377,8 +385,10 @@ write_codes: Any = _USED["write_codes"]
 """write_codes(out, at, first, mask): the codes first + i of the bits i of 16, side by side.
 
 Sixteen places of `out` may be overwritten, whatever the mask."""
-within: Any = _USED["within"]
-"""within(low, high, at, least, most): of 64 intervals, which begin by `least` and reach `most`."""
+at_most: Any = _USED["at_most"]
+"""at_most(numbers, at, bound): which of the 64 numbers from `at` on are at most that."""
+at_least: Any = _USED["at_least"]
+"""at_least(numbers, at, bound): which of the 64 numbers from `at` on are at least that."""
 popcount: Any = _USED["popcount"]
 """popcount(word): how many bits are set."""
 lowest: Any = _USED["lowest"]
