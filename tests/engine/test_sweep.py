@@ -18,6 +18,8 @@ GUARD = -77
 GAP = 80  # more than a kernel writes at once
 ALL_ALIVE = np.empty(0, np.uint64)
 FORMS = ("k = :k", "k = :k AND x >= :a", "x <= :b AND k = :k AND y > :a", "k = :k AND y < :b")
+COUNT: Any = kernels.count
+WRITE: Any = kernels.write
 Parts = list[tuple[kernels.Spans, kernels.Events]]
 
 
@@ -94,7 +96,7 @@ def written(
     """Up to which event there was room, and the pairs; nothing is written outside of it."""
     rows, codes = (np.full(room + 2 * GAP, GUARD, np.int32) for _ in range(2))
     here = slice(GAP, GAP + room)
-    stop, count = kernels.write(*arguments(sweep, part, alive), start, rows[here], codes[here])
+    stop, count = WRITE(*arguments(sweep, part, alive), start, rows[here], codes[here])
     assert count <= room
     for array in (rows, codes):
         assert (array[:GAP] == GUARD).all()
@@ -121,7 +123,7 @@ def test_sweeps_find_what_comparing_finds(seed: int, form: str) -> None:
                 }
                 counts, found = np.zeros(size, np.int64), []
                 for spans, events in parts:
-                    kernels.count(*arguments(sweep, (spans, events), alive), counts)
+                    COUNT(*arguments(sweep, (spans, events), alive), counts)
                     room = size * sweep.codes + kernels.ZONE
                     stop, pairs = written(sweep, (spans, events), alive, 0, room)
                     assert stop == len(events.row)
@@ -161,7 +163,7 @@ def test_no_events_meet_nothing(form: str) -> None:
         own = sweep.range_lines.own
         assert own is not None
         given = arguments(sweep, (sweep.spans(own), none), ALL_ALIVE)
-        kernels.count(*given, np.empty(0, np.int64))
+        COUNT(*given, np.empty(0, np.int64))
         assert written(sweep, (sweep.spans(own), none), ALL_ALIVE, 0, 0) == (0, [])
 
 

@@ -32,9 +32,11 @@ class _Pool:
         return np.empty(size, np.int32)
 
     def give(self, array: NDArray[np.int32]) -> None:
+        """Keep an array, and for it let go of those that have waited longest."""
         with self._lock:
-            if sum(free.nbytes for free in self._free) + array.nbytes <= _KEPT:
-                self._free.append(array)
+            self._free.append(array)
+            while sum(free.nbytes for free in self._free) > _KEPT:
+                self._free.pop(0)
 
 
 _pool = _Pool()
