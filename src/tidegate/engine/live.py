@@ -15,7 +15,7 @@ ALL_ALIVE: Final[Alive] = np.empty(0, np.uint64)
 """The bit map of a segment from which nothing has been removed."""
 
 _BITS: Final = np.uint64(1) << np.arange(64, dtype=np.uint64)
-_ALIKE: Final = 2  # segments of like size that are merged
+_ALIKE: Final = 3  # segments of like size that are merged
 _GROWTH: Final = 2.0  # a segment is like smaller ones if it is at most so many times all of them
 _CHANGED: Final = 0.1  # of all subscriptions new or dead, from which on everything is rebuilt
 
