@@ -54,11 +54,11 @@ class _Lease:
 
 
 class Column:
-    """Room for so many integers."""
+    """Room for so many integers, and no more: kernels write columns side by side."""
 
     def __init__(self, size: int) -> None:
         self._lease = _Lease(size)
-        self.array = self._lease.array
+        self.array = self._lease.array[:size]
 
     def arrow(self, length: int) -> pa.Array:
         """The first integers as an Arrow array."""

@@ -143,7 +143,7 @@ def write(
 
     Returns the first event whose codes are not written, and how many pairs there are.
     """
-    room = np.uint64(len(out_code))
+    room = np.uint64(min(len(out_code), len(out_event)))
     at = np.uint64(0)
     for event in range(begin, len(events.row)):
         before = at

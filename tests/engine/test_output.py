@@ -1,0 +1,62 @@
+"""Memory for results is used again, and never beyond what was asked for."""
+
+import gc
+
+import numpy as np
+import pytest
+
+from tests.engine.test_sweep import WRITE, Swept, arguments
+from tidegate.engine import output
+from tidegate.engine.live import ALL_ALIVE
+from tidegate.engine.output import Column
+
+LARGE = output._WORTH // 4
+
+
+@pytest.fixture(autouse=True)
+def _own_pool(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(output, "_pool", output._Pool())
+
+
+def address(column: Column) -> int:
+    return int(column.array.ctypes.data)
+
+
+def test_a_column_has_the_size_asked_for_wherever_its_memory_comes_from() -> None:
+    first = Column(4 * LARGE)
+    place = address(first)
+    del first
+    gc.collect()
+    again, new = Column(2 * LARGE), Column(2 * LARGE)
+    assert address(again) == place
+    assert len(again.array) == len(new.array) == 2 * LARGE
+
+
+def test_results_keep_their_memory_as_long_as_they_are_used() -> None:
+    column = Column(LARGE)
+    column.array[:] = 7
+    result = column.arrow(LARGE)
+    del column
+    gc.collect()
+    other = Column(LARGE)
+    other.array[:] = 8
+    assert set(result.to_pylist()) == {7}
+
+
+def test_what_has_waited_longest_goes_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(output, "_KEPT", 40 * LARGE)
+    sizes = [4 * LARGE, 5 * LARGE, 6 * LARGE]
+    for size in sizes:
+        output._pool.give(np.empty(size, np.int32))
+    assert [len(free) for free in output._pool._free] == sizes[2:]
+
+
+@pytest.mark.parametrize("short", ["events", "codes"])
+def test_a_sweep_writes_no_further_than_the_shorter_column(short: str) -> None:
+    swept = Swept(3, "k = :k AND x >= :a", 65)
+    for sweep, parts in zip(swept.sweeps, swept.parts, strict=True):
+        for part in parts:
+            few, many = np.full(200, -7, np.int32), np.full(50_000, -7, np.int32)
+            rows, codes = (few[:100], many) if short == "events" else (many, few[:100])
+            WRITE(*arguments(sweep, part, ALL_ALIVE), 0, rows, codes)
+            assert (few[100:] == -7).all()
