@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import count
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ import tidegate.engine.index as index_module
 from tests.engine.test_index import Market, pairs
 from tidegate.engine import subscription
 from tidegate.engine.index import Index
+from tidegate.lab.trade import trade
 
 SECONDS = 0.4  # of each history
 READERS = 3
@@ -229,3 +231,28 @@ def test_compiling_and_merging_may_end_in_the_midst_of_a_change(
     index.update(0, p=20)
     assert index.count_batch([{"seat": p} for p in (10, 20)]).tolist() == [0, 1]
     assert len(index) == 3
+
+
+def test_an_opened_index_may_be_changed_while_it_is_merged_for_the_first_time(
+    tmp_path: Path,
+) -> None:
+    """Both read the conditions from the file, and wait for each other no longer than that takes."""
+    rules = trade(20_000, seed=1)
+    table = rules.table()
+    index = Index(rules.schema)
+    index.add_many(table)
+    index.save(tmp_path / "index")
+    opened = Index.open(tmp_path / "index")
+    rng = np.random.default_rng(0)
+
+    def change() -> None:
+        for _ in range(8):
+            rows = pa.array(rng.choice(len(table), 3_000, replace=False))
+            opened.update_many(table.select(["id", "low", "high"]).take(rows))
+
+    thread = threading.Thread(target=change, daemon=True)
+    thread.start()
+    thread.join(timeout=120)
+    assert not thread.is_alive()
+    events = rules.events(500)
+    assert opened.count_batch(events).tolist() == index.count_batch(events).tolist()

@@ -60,3 +60,13 @@ def test_a_sweep_writes_no_further_than_the_shorter_column(short: str) -> None:
             rows, codes = (few[:100], many) if short == "events" else (many, few[:100])
             WRITE(*arguments(sweep, part, ALL_ALIVE), 0, rows, codes)
             assert (few[100:] == -7).all()
+
+
+def test_memory_may_come_back_in_the_midst_of_taking_some() -> None:
+    pool = output._pool
+    with pool._lock:  # as somebody has it whom the collector of garbage interrupts
+        pool.give(np.empty(LARGE, np.int32))
+    assert not pool._free
+    assert len(pool.take(LARGE)) == LARGE
+    assert not pool._free
+    assert not pool._returned

@@ -62,19 +62,20 @@ class Conditions:
 
     @cached_property
     def _listed(self) -> Listed:
+        """The only one that is cached: in Python 3.11, threads wait for each other at each."""
         return ([], [], []) if self._load is None else self._load()
 
-    @cached_property
+    @property
     def attributes(self) -> list[str]:
         """The attribute of each."""
         return self._listed[0]
 
-    @cached_property
+    @property
     def sets(self) -> list[ValueSet]:
         """The values that each allows."""
         return self._listed[1]
 
-    @cached_property
+    @property
     def nodes(self) -> list[Node]:
         """Each as a tree: a predicate, or an AND of predicates."""
         return self._listed[2]

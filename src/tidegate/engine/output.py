@@ -6,6 +6,7 @@ nobody holds the result any more, is kept for the next batch, up to a limit.
 """
 
 import threading
+from collections import deque
 from typing import Final
 
 import numpy as np
@@ -17,15 +18,21 @@ _WORTH: Final = 2**20  # smaller ones the allocator keeps by itself
 
 
 class _Pool:
-    """Arrays that nobody uses at the moment."""
+    """Arrays that nobody uses at the moment.
+
+    They come back whenever Python lets go of a result, be it in the midst of `take`; so giving
+    waits for no lock, and what comes back while somebody has it is taken in by the next.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._free: list[NDArray[np.int32]] = []
+        self._returned: deque[NDArray[np.int32]] = deque()
 
     def take(self, size: int) -> NDArray[np.int32]:
         """The smallest array of at least that size, if it is not far larger; or a new one."""
         with self._lock:
+            self._take_in()
             fitting = [i for i, free in enumerate(self._free) if size <= len(free) <= 4 * size]
             if fitting:
                 return self._free.pop(min(fitting, key=lambda i: len(self._free[i])))
@@ -33,10 +40,18 @@ class _Pool:
 
     def give(self, array: NDArray[np.int32]) -> None:
         """Keep an array, and for it let go of those that have waited longest."""
-        with self._lock:
-            self._free.append(array)
-            while sum(free.nbytes for free in self._free) > _KEPT:
-                self._free.pop(0)
+        self._returned.append(array)
+        if self._lock.acquire(blocking=False):
+            try:
+                self._take_in()
+            finally:
+                self._lock.release()
+
+    def _take_in(self) -> None:
+        while self._returned:
+            self._free.append(self._returned.popleft())
+        while sum(free.nbytes for free in self._free) > _KEPT:
+            self._free.pop(0)
 
 
 _pool = _Pool()
