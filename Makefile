@@ -1,5 +1,5 @@
 # Everything runs in .venv, which is made from requirements.lock on first use.
-# Needed on the machine: Python 3.11-3.13, make, and Java 17 for Spark (the tests use it as oracle).
+# Needed on the machine: Python 3.11-3.13, make, and Java 17 or newer for Spark (the tests use it as oracle).
 
 PYTHON  ?= python3
 VENV    := .venv
@@ -38,7 +38,7 @@ $(STAMP): requirements.lock pyproject.toml
 	$(PIP) --no-build-isolation --editable .
 	@touch $@
 
-demo: $(STAMP) ## a tour of what Tidegate does
+demo: $(STAMP) ## a trading day streamed through Spark while thresholds move
 	$(BIN)/tidegate demo
 
 test: $(STAMP) ## all tests, the documentation's examples included

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -353,9 +353,14 @@ def _pairs(table: pa.Table) -> Pairs:
     return table["event"].to_numpy().astype(np.int64), table["id"].to_numpy().astype(np.int64)
 
 
-@contextmanager
-def one_core_spark() -> Iterator[SparkSession]:
+def one_core_spark() -> AbstractContextManager[SparkSession]:
     """Spark with one core."""
+    return spark_session(1)
+
+
+@contextmanager
+def spark_session(cores: int) -> Iterator[SparkSession]:
+    """Spark with so many cores."""
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
     from pyspark.sql import SparkSession
@@ -365,9 +370,12 @@ def one_core_spark() -> Iterator[SparkSession]:
         "spark.ui.showConsoleProgress": "false",
         "spark.driver.host": "127.0.0.1",
         "spark.driver.memory": "3g",
-        "spark.sql.shuffle.partitions": "1",
+        "spark.sql.shuffle.partitions": str(cores),
+        "spark.sql.ansi.enabled": "true",
+        "spark.sql.caseSensitive": "true",
+        "spark.sql.session.timeZone": "UTC",
     }
-    builder = SparkSession.builder.master("local[1]").appName("tidegate-bench")
+    builder = SparkSession.builder.master(f"local[{cores}]").appName("tidegate-bench")
     for name, value in options.items():
         builder = builder.config(name, value)
     session = builder.getOrCreate()

@@ -19,13 +19,16 @@ def run(*arguments: str) -> Result:
     return CliRunner().invoke(app, list(arguments))
 
 
+COMMANDS = ("explain", "relate", "subs", "match", "demo", "tour", "bench")
+
+
 def test_it_prints_its_version() -> None:
     assert run("--version").output == f"tidegate {tg.__version__}\n"
 
 
 def test_help_names_every_command() -> None:
     listed = run("--help").output
-    assert all(command in listed for command in ("explain", "relate", "demo", "bench"))
+    assert all(command in listed for command in COMMANDS)
 
 
 def test_explain_says_how_a_filter_is_read() -> None:
@@ -128,8 +131,8 @@ def test_a_bad_schema_file_is_refused(schema: str, tmp_path: Path) -> None:
     assert "error:" in said.output
 
 
-def test_the_demo_tours_the_language_and_the_index() -> None:
-    said = run("demo")
+def test_the_tour_shows_the_language_and_the_index() -> None:
+    said = run("tour")
     assert said.exit_code == 0
     for part in ("What a filter says", "Why an event passes", "How filters relate", "refused"):
         assert part in said.output

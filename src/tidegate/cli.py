@@ -8,20 +8,22 @@ command with exit code 2.
 import importlib
 import json
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from decimal import Decimal
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.markup import escape
 
 import tidegate as tg
 from tidegate.filters.expression import attribute_name
-from tidegate.filters.literals import decode, to_date, to_timestamp
+from tidegate.filters.literals import to_date, to_timestamp
 from tidegate.lab.tour import tour
+from tidegate.pipeline.command_match import match
+from tidegate.pipeline.commands import subs
+from tidegate.pipeline.java import require_java
+from tidegate.pipeline.session import failures
+from tidegate.pipeline.terminal import SchemaOption, err, out, read_parameter, read_schema, refusals
 
 app = typer.Typer(
     help="Who wants this event? Exact content-based publish/subscribe.",
@@ -30,19 +32,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
-_out = Console(highlight=False, soft_wrap=True)
-_err = Console(stderr=True, highlight=False, soft_wrap=True)
-
-SchemaOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--schema",
-        help='File with the attributes\' types: JSON such as {"price": "double"}, the JSON of a '
-        "Spark schema, or Spark DDL such as price DOUBLE, volume BIGINT.",
-        exists=True,
-        dir_okay=False,
-    ),
-]
+app.add_typer(subs, name="subs")
+app.command()(match)
 
 
 def main() -> None:
@@ -52,7 +43,7 @@ def main() -> None:
 
 def _version(wanted: bool) -> None:
     if wanted:
-        _out.print(f"tidegate {tg.__version__}")
+        out.print(f"tidegate {tg.__version__}")
         raise typer.Exit
 
 
@@ -63,16 +54,6 @@ def _options(
     ] = False,
 ) -> None:
     pass
-
-
-@contextmanager
-def _refusals() -> Iterator[None]:
-    """Print what the library refuses, and end the command."""
-    try:
-        yield
-    except tg.TidegateError as error:
-        _err.print(f"[bold red]error:[/] {escape(str(error))}")
-        raise typer.Exit(2) from None
 
 
 @app.command()
@@ -88,20 +69,20 @@ def explain(
     ] = None,
 ) -> None:
     """Say what a filter means and, given an event, why it passes or not."""
-    with _refusals():
-        types = _read_schema(schema)
+    with refusals():
+        types = read_schema(schema)
         f = tg.parse(text, types)
         if parameters:
-            f = f.bind(**dict(_parameter(each) for each in parameters))
-        _out.print(f"[bold]reads as[/]    {escape(str(f))}")
-        _out.print(f"[bold]attributes[/]  {escape(', '.join(sorted(f.attributes)) or 'none')}")
+            f = f.bind(**dict(read_parameter(each) for each in parameters))
+        out.print(f"[bold]reads as[/]    {escape(str(f))}")
+        out.print(f"[bold]attributes[/]  {escape(', '.join(sorted(f.attributes)) or 'none')}")
         if f.parameters:
-            _out.print(f"[bold]parameters[/]  {', '.join(':' + name for name in f.parameters)}")
+            out.print(f"[bold]parameters[/]  {', '.join(':' + name for name in f.parameters)}")
         elif f.form is True or f.form is False:
-            _out.print(f"[bold]note[/]        {'every' if f.form else 'no'} event passes it")
+            out.print(f"[bold]note[/]        {'every' if f.form else 'no'} event passes it")
         if event is not None:
-            _out.print()
-            _out.print(escape(str(f.explain(_read_event(event, types)))))
+            out.print()
+            out.print(escape(str(f.explain(_read_event(event, types)))))
 
 
 @app.command()
@@ -111,10 +92,10 @@ def relate(
     schema: SchemaOption = None,
 ) -> None:
     """Say how two filters relate: equal, covers, covered, overlaps, disjoint or unknown."""
-    with _refusals():
-        types = _read_schema(schema)
+    with refusals():
+        types = read_schema(schema)
         relation = tg.relate(tg.parse(first, types), tg.parse(second, types))
-    _out.print(f"[bold]{relation}[/]: {_RELATIONS[relation]}")
+    out.print(f"[bold]{relation}[/]: {_RELATIONS[relation]}")
 
 
 _RELATIONS = {
@@ -128,9 +109,29 @@ _RELATIONS = {
 
 
 @app.command()
-def demo() -> None:
+def demo(
+    rules: Annotated[int, typer.Option(min=1, help="How many subscriptions.")] = 100_000,
+    events: Annotated[int, typer.Option(min=1, help="How many trades.")] = 60_000,
+    folder: Annotated[
+        Path | None, typer.Option(metavar="PATH", help="Keep everything in this folder.")
+    ] = None,
+    master: Annotated[str, typer.Option(help="Where Spark runs.")] = "local[*]",
+) -> None:
+    """Stream a trading day through Spark while thresholds move, and show what happened."""
+    with refusals():
+        require_java()
+        from tidegate.lab.demo import demo as run_demo  # loads NumPy, Arrow and Delta Lake
+
+        with failures():
+            good = run_demo(out, rules=rules, events=events, folder=folder, master=master)
+    if not good:
+        raise typer.Exit(1)
+
+
+@app.command(name="tour")
+def show_tour() -> None:
     """Tour the language and the index: what filters say, how they relate, who wants an event."""
-    tour(_out)
+    tour(out)
 
 
 @app.command()
@@ -138,7 +139,8 @@ def bench(
     names: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[NAME]...", help="Which of parse, relate, match, boxes; all by default."
+            metavar="[NAME]...",
+            help="Which of parse, relate, match, boxes, pipeline; all by default.",
         ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON lines.")] = False,
@@ -153,49 +155,20 @@ def bench(
     """
     root = Path(tg.__file__).parents[2]
     if not (root / "bench" / "__init__.py").is_file():
-        _err.print("[bold red]error:[/] the benchmarks live in the source tree; clone it first")
+        err.print("[bold red]error:[/] the benchmarks live in the source tree; clone it first")
         raise typer.Exit(2)
     sys.path.insert(0, str(root))
     runner = importlib.import_module("bench")
     unknown = sorted(set(names or ()) - set(runner.NAMES))
     if unknown:
         known = ", ".join(runner.NAMES)
-        _err.print(f"[bold red]error:[/] there is no benchmark {unknown[0]}; there are {known}")
+        err.print(f"[bold red]error:[/] there is no benchmark {unknown[0]}; there are {known}")
         raise typer.Exit(2)
-    missed = runner.run(names or list(runner.NAMES), _out, as_json=as_json, check=check)
+    missed = runner.run(names or list(runner.NAMES), out, as_json=as_json, check=check)
     for line in missed:
-        _err.print(f"[bold red]missed:[/] {escape(line)}")
+        err.print(f"[bold red]missed:[/] {escape(line)}")
     if missed and check:
         raise typer.Exit(1)
-
-
-def _read_schema(path: Path | None) -> tg.Schema | None:
-    if path is None:
-        return None
-    text = path.read_text(encoding="utf-8")
-    try:
-        source = json.loads(text)
-    except json.JSONDecodeError:
-        return tg.Schema(text)
-    if isinstance(source, dict) and source.get("type") == "struct" and "fields" in source:
-        return tg.Schema(_spark_mapping(source))
-    if not isinstance(source, dict):
-        raise tg.SchemaError(f"{path}: the JSON of a schema is an object of names and types")
-    return tg.Schema(source)
-
-
-def _spark_mapping(struct: dict[str, Any]) -> dict[str, Any]:
-    """The fields of a Spark schema's JSON as a mapping of names and types."""
-    mapping: dict[str, Any] = {}
-    for entry in struct["fields"]:
-        kind = entry["type"]
-        name = "`" + str(entry["name"]).replace("`", "``") + "`"
-        if isinstance(kind, dict) and kind.get("type") == "struct":
-            mapping[name] = _spark_mapping(kind)
-        else:
-            spelled = kind if isinstance(kind, str) else str(kind.get("type"))
-            mapping[name] = tg.Attribute(spelled, nullable=bool(entry.get("nullable", True)))
-    return mapping
 
 
 def _read_event(text: str, schema: tg.Schema | None) -> dict[str, Any]:
@@ -226,13 +199,3 @@ def _typed(path: tuple[str, ...], value: Any, schema: tg.Schema) -> Any:
     if isinstance(value, float) and kind.startswith("decimal"):
         return Decimal(repr(value))
     return value
-
-
-def _parameter(text: str) -> tuple[str, Any]:
-    name, found, value = text.partition("=")
-    if not found:
-        raise tg.ParameterError(f"--set takes NAME=VALUE, not {text!r}")
-    try:
-        return name.strip(), decode(value.strip())
-    except ValueError as error:
-        raise tg.ParameterError(f"{name.strip()}: {error}") from None

@@ -61,6 +61,10 @@ class IndexFileError(TidegateError):
     """An index file that is damaged, foreign or of another version."""
 
 
+class StoreError(TidegateError):
+    """A subscription store that is missing, foreign, damaged, or changed by too many at once."""
+
+
 class MeasureError(TidegateError):
     """A measure was asked for where no distribution gives one."""
 

@@ -1,0 +1,81 @@
+"""How does it run on Spark?
+
+The folder in the order in which to read it.
+
+The subscription store
+
+- `store`: who has subscribed to what, at which version
+- `tables`: how changes come in
+- `proposal`: what somebody wants to change, checked as far as possible without the store
+- `validation`: whether that fits what is in the store
+- `versions`: what a version says; `fold`: the state after some changes
+- `upkeep`: how a store stays small
+- `log`: which files make up a version; `damage`: which file of a log is damaged
+- `rows`: how changes are kept in Parquet files; `spelling`: how values of parameters are
+
+Matching
+
+- `matching`: who wants these events, batch or streaming
+- `streaming`: how a stream's notifications are delivered once; `sinks`: where they go
+- `pins`: which version a micro-batch used
+- `bases`: what a compiled base is; `compiling`: how a version becomes one
+- `matcher`: who wants these events at a version, in a worker
+- `loading`: how stored subscriptions get into an index
+- `notifications`: what comes out for a batch of events; `malformed`: which events are refused
+- `vacuuming`: what of a store nobody needs any more
+
+Starting Spark
+
+- `session`: how Spark is started, and kept quiet; `java`: is there a Java that can run it?
+
+From the command line
+
+- `command_match`: the command `tidegate match`; `event_files`: how events are read from files
+- `progress`: how far has it come? `tally`: how many notifications are in these files?
+- `commands`: the command `tidegate subs`; `terminal`: how commands talk to people
+- `imports`: how subscriptions come out of files; `formats`: CSV, JSON lines, Parquet
+
+Importing this package loads none of them, nor Spark, Arrow or Delta Lake: a name is loaded when
+it is first asked for.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Final
+
+__all__ = [
+    "Commit",
+    "Hook",
+    "ParquetFolder",
+    "Store",
+    "StoredSubscription",
+    "match",
+    "match_stream",
+    "vacuum",
+]
+
+_ON_DEMAND: Final = {
+    "Commit": "tidegate.pipeline.log",
+    "Hook": "tidegate.pipeline.sinks",
+    "ParquetFolder": "tidegate.pipeline.sinks",
+    "Store": "tidegate.pipeline.store",
+    "StoredSubscription": "tidegate.pipeline.store",
+    "match": "tidegate.pipeline.matching",
+    "match_stream": "tidegate.pipeline.streaming",
+    "vacuum": "tidegate.pipeline.vacuuming",
+}
+
+if TYPE_CHECKING:
+    from tidegate.pipeline.log import Commit
+    from tidegate.pipeline.matching import match
+    from tidegate.pipeline.sinks import Hook, ParquetFolder
+    from tidegate.pipeline.store import Store, StoredSubscription
+    from tidegate.pipeline.streaming import match_stream
+    from tidegate.pipeline.vacuuming import vacuum
+else:  # type checkers would take any name for one that `__getattr__` knows
+
+    def __getattr__(name: str) -> object:
+        home = _ON_DEMAND.get(name)
+        if home is None:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name)
+        found = globals()[name] = getattr(import_module(home), name)
+        return found

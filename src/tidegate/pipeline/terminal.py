@@ -1,0 +1,92 @@
+"""How do commands talk to people?
+
+What the commands of `tidegate` have in common: two consoles, errors of the library printed without
+a traceback (exit code 2), and the arguments that several of them take.
+"""
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+from tidegate.errors import ParameterError, SchemaError, TidegateError
+from tidegate.filters.attribute import Attribute
+from tidegate.filters.literals import decode
+from tidegate.filters.schema import Schema
+
+out: Final = Console(highlight=False, soft_wrap=True)
+err: Final = Console(stderr=True, highlight=False, soft_wrap=True)
+
+SchemaOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--schema",
+        help='File with the attributes\' types: JSON such as {"price": "double"}, the JSON of a '
+        "Spark schema, or Spark DDL such as price DOUBLE, volume BIGINT.",
+        exists=True,
+        dir_okay=False,
+    ),
+]
+
+
+@contextmanager
+def refusals() -> Iterator[None]:
+    """Print what the library refuses, and end the command."""
+    try:
+        yield
+    except TidegateError as error:
+        err.print(f"[bold red]error:[/] {escape(str(error))}")
+        raise typer.Exit(2) from None
+
+
+@contextmanager
+def waiting(text: str) -> Iterator[Callable[[], None]]:
+    """Say what is being waited for, where somebody is watching, until told that it is over."""
+    with err.status(text) if err.is_terminal else nullcontext() as shown:
+        yield shown.stop if shown is not None else lambda: None
+
+
+def read_schema(path: Path | None) -> Schema | None:
+    """The schema in a file, in any of its notations."""
+    if path is None:
+        return None
+    text = path.read_text(encoding="utf-8")
+    try:
+        source = json.loads(text)
+    except json.JSONDecodeError:
+        return Schema(text)
+    if isinstance(source, dict) and source.get("type") == "struct" and "fields" in source:
+        return Schema(_spark_mapping(source))
+    if not isinstance(source, dict):
+        raise SchemaError(f"{path}: the JSON of a schema is an object of names and types")
+    return Schema(source)
+
+
+def _spark_mapping(struct: dict[str, Any]) -> dict[str, Any]:
+    """The fields of a Spark schema's JSON as a mapping of names and types."""
+    mapping: dict[str, Any] = {}
+    for entry in struct["fields"]:
+        kind = entry["type"]
+        name = "`" + str(entry["name"]).replace("`", "``") + "`"
+        if isinstance(kind, dict) and kind.get("type") == "struct":
+            mapping[name] = _spark_mapping(kind)
+        else:
+            spelled = kind if isinstance(kind, str) else str(kind.get("type"))
+            mapping[name] = Attribute(spelled, nullable=bool(entry.get("nullable", True)))
+    return mapping
+
+
+def read_parameter(text: str) -> tuple[str, Any]:
+    """The name and the value of `--set NAME=VALUE`."""
+    name, found, value = text.partition("=")
+    if not found:
+        raise ParameterError(f"--set takes NAME=VALUE, not {text!r}")
+    try:
+        return name.strip(), decode(value.strip())
+    except ValueError as error:
+        raise ParameterError(f"{name.strip()}: {error}") from None

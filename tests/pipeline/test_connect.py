@@ -1,0 +1,33 @@
+"""Under Spark Connect the pipeline does what it does under classic Spark."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_batch_and_streams_run_under_spark_connect(tmp_path: Path) -> None:
+    """In a process of its own: one process has one kind of Spark."""
+    paths = [str(ROOT / "src"), str(ROOT), os.environ.get("PYTHONPATH", "")]
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "tests" / "pipeline" / "connected.py"), str(tmp_path)],
+        env={
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join(paths),
+            "PYSPARK_PYTHON": sys.executable,
+            "SPARK_LOCAL_IP": "127.0.0.1",
+        },
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=600,
+    )
+    assert done.returncode == 0, done.stderr[-4_000:]
+    found = json.loads(done.stdout.splitlines()[-1])
+    assert found["batch"] == [[1, "alice", 2], [2, "robert", 2]]
+    told = [[1, "alice", 3], [2, "robert", 3], [3, "alice", 3]]
+    assert found["foreachBatch"] == told
+    assert found["stream"] == told
