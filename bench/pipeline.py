@@ -301,8 +301,13 @@ class Case:
             found = join.prepare(self.workload.points(few))
             if counted:
                 found = found.groupBy("event").count()
-            elif form == "lists":
-                found = found.groupBy("event").agg({"id": "collect_list"})
+            else:
+                found = found.selectExpr("event", "concat('s', id) AS subscription",
+                                         "concat('s', id) AS subscriber")  # fmt: skip
+            if form == "lists":
+                found = found.groupBy("event").agg(
+                    {"subscription": "collect_list", "subscriber": "collect_list"}
+                )
             started = time.perf_counter()
             if counted:
                 _to_nowhere(found)

@@ -256,3 +256,25 @@ def test_an_opened_index_may_be_changed_while_it_is_merged_for_the_first_time(
     assert not thread.is_alive()
     events = rules.events(500)
     assert opened.count_batch(events).tolist() == index.count_batch(events).tolist()
+
+
+def test_what_is_opened_apart_stays_mapped(tmp_path: Path) -> None:
+    rules = trade(20_000, seed=1)
+    table = rules.table()
+    index = Index(rules.schema)
+    index.add_many(table)
+    index.save(tmp_path / "index")
+    opened = Index.open(tmp_path / "index", apart=True)
+    mapped = opened._lives[0].segment
+    events = rules.events(500)
+    for start in range(0, 18_000, 3_000):
+        opened.update_many(table.select(["id", "low", "high"]).slice(start, 3_000))
+        opened._wait()
+    assert mapped in [live.segment for live in opened._lives]
+    assert 2 <= opened.describe().segments <= 4
+    assert opened.count_batch(events).tolist() == index.count_batch(events).tolist()
+    opened.remove_many(table["id"].slice(18_000))
+    opened.flush()
+    assert opened.describe().segments == 1
+    index.remove_many(table["id"].slice(18_000))
+    assert opened.count_batch(events).tolist() == index.count_batch(events).tolist()

@@ -85,6 +85,7 @@ class Index:
         self._incomparable: dict[str, int] = {}
         self._meanings: Meanings = {}
         self._merging: threading.Thread | None = None
+        self._apart: Live | None = None  # is not merged with the others
         self._read_only = False
 
     # -- what is in it
@@ -441,17 +442,20 @@ class Index:
 
     def _merge_if_due(self) -> None:
         with self._lock:
-            if self._merging is None and due(self._lives, _PENDING):
+            if self._merging is None and self._due():
                 self._merging = threading.Thread(
                     target=self._merge_what_is_due, name="tidegate-merge", daemon=True
                 )
                 self._merging.start()
 
+    def _due(self) -> list[Live]:
+        return due([live for live in self._lives if live is not self._apart], _PENDING)
+
     def _merge_what_is_due(self) -> None:
         try:
             while True:
                 with self._lock:
-                    chosen = due(self._lives, _PENDING)
+                    chosen = self._due()
                     if not chosen:
                         return
                 self._merge(chosen)
@@ -521,10 +525,14 @@ class Index:
         store.write(path, store.Saved(self.schema, kind, segment))
 
     @classmethod
-    def open(cls, path: str | os.PathLike[str], /, *, read_only: bool = False) -> "Index":
+    def open(
+        cls, path: str | os.PathLike[str], /, *, read_only: bool = False, apart: bool = False
+    ) -> "Index":
         """The index that was saved in a file, which is mapped into memory and never written.
 
         Changes are kept in memory, beside what is mapped; an index opened `read_only` refuses them.
+        When there are many, all of it is merged into a new index in memory; not so what is opened
+        `apart`, for processes that share the file's memory: it stays mapped until `flush`.
         A file that is damaged, foreign or of another version is an `IndexFileError`; what cannot be
         seen without reading everything is found by the first match.
 
@@ -539,6 +547,7 @@ class Index:
         if saved.segment is not None:
             index._lives.append(Live(saved.segment))
             index._size = len(saved.segment)
+            index._apart = index._lives[0] if apart else None
         index._read_only = read_only
         return index
 

@@ -37,6 +37,7 @@ class Names:
 
     def __init__(self, base: pa.Table) -> None:
         self._base = [base["id"].combine_chunks(), base["subscriber"].combine_chunks()]
+        self._selves = bool(self._base[0].equals(self._base[1]))  # all are their own subscribers
         self._added: list[list[str]] = [[], []]
         self._arrays: list[pa.Array] | None = None
         self._table: IdTable | None = None
@@ -54,6 +55,7 @@ class Names:
     def add(self, ids: pa.Array, subscribers: pa.Array) -> Rows:
         """New numbers for these."""
         first = len(self._base[0]) + len(self._added[0])
+        self._selves &= bool(ids.equals(subscribers))
         self._added[0] += ids.to_pylist()
         self._added[1] += subscribers.to_pylist()
         self._arrays = None
@@ -67,7 +69,8 @@ class Names:
         later = numbers >= count
         if not later.any():
             taken = pa.array(numbers)
-            return self._base[0].take(taken), self._base[1].take(taken)
+            ids = self._base[0].take(taken)
+            return ids, ids if self._selves else self._base[1].take(taken)
         if self._arrays is None:
             self._arrays = [pa.array(each, pa.string()) for each in self._added]
         mask, own = pa.array(later), pa.array(numbers[later] - count)
@@ -89,7 +92,7 @@ class Matcher:
             self.names = Names(pa.ipc.open_file(source).read_all())
         self.base = base
         self.version = base.version
-        self.index = Index.open(place / base.index.name)
+        self.index = Index.open(place / base.index.name, apart=True)
         self.refused = base.refused
 
     def advance(self, store: Store, version: int) -> None:
