@@ -7,8 +7,7 @@ is there when its manifest is: files are written first, under names of their own
 last, by an atomic rename. So a base is whole or it is not there, and two that are made at the same
 time do not get in each other's way.
 
-Workers map the files; they are never changed. If the store is not on a file system, each machine
-copies them once (`cached`).
+Workers map the files; they are never changed.
 """
 
 import json
@@ -21,6 +20,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import unquote
 
 import pyarrow as pa
 
@@ -65,7 +65,22 @@ def fingerprint(schema: Schema) -> str:
 
 def folder(store: str) -> Path:
     """Where the bases of a store are."""
-    return Path(store) / "bases"
+    return location(store) / "bases"
+
+
+def location(store: str) -> Path:
+    """The folder of a store, which has to be on a file system: workers map files of it.
+
+    >>> location("s3://bucket/rules")
+    Traceback (most recent call last):
+    ...
+    tidegate.errors.StoreError: s3://bucket/rules is not on a file system, as matching needs it
+    """
+    if store.startswith("file://"):
+        return Path(unquote(store.removeprefix("file://")))
+    if "://" in store:
+        raise StoreError(f"{store} is not on a file system, as matching needs it")
+    return Path(store)
 
 
 def bases(store: str, events: str) -> list[Base]:

@@ -17,13 +17,14 @@ from pathlib import Path
 from typing import Final
 
 from tidegate.errors import StoreError
+from tidegate.pipeline.bases import location
 
 _KEPT: Final = 8  # pins of a query
 
 
 def folder(store: str) -> Path:
     """Where the pins of a store are."""
-    return Path(store) / "pins"
+    return location(store) / "pins"
 
 
 def pin(store: str, query: str, batch: int, version: int) -> int:
