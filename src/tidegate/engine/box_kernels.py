@@ -24,7 +24,7 @@ from typing import Final, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from tidegate.engine.compiled import allocating, inlined, kernel
+from tidegate.engine.compiled import inlined, kernel
 from tidegate.engine.vector import lowest
 
 Integers: TypeAlias = NDArray[np.int64]
@@ -107,6 +107,13 @@ class Packed(NamedTuple):
     digests: Words
 
 
+def scratch(segments: Integers) -> tuple[Integers, Integers, Words]:
+    """What searches in these segments write down for themselves: `plan`, `live` and `left`."""
+    sides = (segments[:, SIDES_STOP] - segments[:, SIDES]).max(initial=0)
+    left = np.empty(64 * WORDS, np.uint64)
+    return np.empty((sides, 4), np.int64), np.empty(64, np.int64), left
+
+
 # A row of `Packed.segments`: its boxes, its sides, and where its other arrays start.
 BOXES, BOXES_STOP, SIDES, SIDES_STOP, BUCKETS, STARTS, ROWS, DIGESTS, FIELDS = range(9)
 ID, FIRST, STOP = range(3)  # a row of `sides`
@@ -114,56 +121,8 @@ LEVELS, LEVELS_STOP, WEIGHT = range(3)  # a row of `buckets`
 BEFORE, BEHIND, LIMIT, LEFT = range(4)  # a row of a plan, see `_plan`
 
 
-@allocating
-def search(
-    bounds: Integers,
-    sure: Flags,
-    asked: int,
-    within: bool,
-    segments: Integers,
-    sides: Integers,
-    highs: Integers,
-    buckets: Integers,
-    levels: Integers,
-    starts: Codes,
-    members: Codes,
-    rows: Words,
-    digests: Words,
-    tail_first: Integers,
-    tail_sides: Sides,
-    tail_ends: Integers,
-    tags: Integers,
-    packed_count: int,
-    count: int,
-    begin: int,
-    answer: Integers,
-    upto: Integers,
-) -> int:
-    """Answer the questions in the rows of `bounds`, from number `begin` on.
-
-    Asked are boxes that have the flag `asked`; those that also have the flag `sure` of the question
-    are found for sure. The boxes are those of the segments, `packed_count` in number, and behind
-    them those of the tail. Their handles are written into `answer`: from its front those of boxes
-    that are found for sure and do not share their handle, from its back the doubtful ones, and of
-    these those not found for sure complemented. `upto` says for each question how many there are of
-    both kinds so far.
-
-    Returns the number of the first question not answered: there may not have been room for it. An
-    answer that is as long as there are boxes has room for one question at least.
-    """
-    plan = np.empty((_most_sides(segments), 4), np.int64)
-    live = np.empty(64, np.int64)
-    left = np.empty(64 * WORDS, np.uint64)
-    found: int = _search(
-        bounds, sure, asked, within, segments, sides, highs, buckets, levels, starts,
-        members, rows, digests, tail_first, tail_sides, tail_ends, tags, packed_count,
-        count, begin, answer, upto, plan, live, left,
-    )  # fmt: skip
-    return found
-
-
 @kernel
-def _search(
+def search(
     bounds: Integers,
     sure: Flags,
     asked: int,
@@ -190,6 +149,19 @@ def _search(
     live: Integers,
     left: Words,
 ) -> int:
+    """Answer the questions in the rows of `bounds`, from number `begin` on.
+
+    Asked are boxes that have the flag `asked`; those that also have the flag `sure` of the question
+    are found for sure. The boxes are those of the segments, `packed_count` in number, and behind
+    them those of the tail. Their handles are written into `answer`: from its front those of boxes
+    that are found for sure and do not share their handle, from its back the doubtful ones, and of
+    these those not found for sure complemented. `upto` says for each question how many there are of
+    both kinds so far.
+
+    Returns the number of the first question not answered: there may not have been room for it. An
+    answer that is as long as there are boxes has room for one question at least. The last
+    three are for the search itself, as `scratch` makes them.
+    """
     packed = Packed(segments, sides, highs, buckets, levels, starts, members, rows, digests)
     tail = Listed(tail_first, tail_sides, tail_ends)
     found, doubtful = 0, 0
@@ -219,15 +191,6 @@ def _search(
                 found, doubtful = _emit(tag, sure[q], answer, found, doubtful)
         upto[q, 0], upto[q, 1] = found, doubtful
     return len(bounds)
-
-
-@inlined
-def _most_sides(segments: Integers) -> int:
-    """The number of sides of the segment that has most of them."""
-    most = 0
-    for g in range(len(segments)):
-        most = max(most, segments[g, SIDES_STOP] - segments[g, SIDES])
-    return most
 
 
 @inlined

@@ -60,6 +60,7 @@ class IntegerBoxes:
         self._alive = 0
         self._sides = 0
         self._segments = np.zeros((0, kernels.FIELDS), np.int64)
+        self._scratch = kernels.scratch(self._segments)
         self._packed = kernels.empty_segment()  # all segments, with room behind them
         self._sizes = [tuple(0 for _ in self._packed)]  # of its arrays up to each segment
         self._tail = kernels.Listed(
@@ -141,6 +142,7 @@ class IntegerBoxes:
                 begin,
                 answer,
                 upto,
+                *self._scratch,
             )
             found, doubtful = upto[done - 1].tolist()
             in_doubt = answer[len(answer) - doubtful :][::-1].copy() if doubtful else _NO
@@ -228,6 +230,7 @@ class IntegerBoxes:
         self._segments = self._segments[:begin]
         if stop > start:
             self._put(segment, start, stop)
+        self._scratch = kernels.scratch(self._segments)
         self._count = self._packed_count = stop
 
     def _put(self, segment: kernels.Segment, start: int, stop: int) -> None:

@@ -124,6 +124,22 @@ class Events(NamedTuple):
     present: U8
 
 
+class Scratch(NamedTuple):
+    """What matching a batch writes down for itself, block after block."""
+
+    rows: U64  # of the conditions
+    ranked: U32  # places of ranks and events, while rows are made
+    upto: U64
+    spans: U64  # `upto` of each axis of the ranges
+    low_at: U16  # the places of all lows of a group
+    high_at: U16
+    keys: I64  # of a run of events
+    order: U32
+    stack: U64  # of programs
+    mask: U64
+    met: U64
+
+
 @allocating
 def count(
     entries: Entries,
@@ -135,16 +151,12 @@ def count(
     counts: I64,
 ) -> None:
     """Add to each event of the batch how many subscriptions it meets here."""
-    rows, ranked, upto = _row_scratch(conditions)
-    spans, low_at, high_at, keys, order = _range_scratch(ends)
     buffer = np.zeros(ZONE * 8, np.uint64)
-    stack = np.zeros(DEPTH * 8, np.uint64)
-    mask, met = np.zeros(8, np.uint64), np.zeros(8, np.uint64)
     planes = np.zeros((_BITS + 1) * 8, np.uint64)
+    scratch = _scratch(conditions, ends)
     _count_blocks(
-        entries, conditions, ends, events, alive, first_code, counts, rows, ranked, upto, spans,
-        low_at, high_at, keys, order, buffer, stack, mask, met, planes,
-    )  # fmt: skip
+        entries, conditions, ends, events, alive, first_code, counts, scratch, buffer, planes
+    )
 
 
 @kernel
@@ -156,26 +168,18 @@ def _count_blocks(
     alive: U64,
     first_code: int,
     counts: I64,
-    rows: U64,
-    ranked: U32,
-    upto: U64,
-    spans: U64,
-    low_at: U16,
-    high_at: U16,
-    keys: I64,
-    order: U32,
+    scratch: Scratch,
     buffer: U64,
-    stack: U64,
-    mask: U64,
-    met: U64,
     planes: U64,
 ) -> None:
+    rows, low_at, high_at = scratch.rows, scratch.low_at, scratch.high_at
+    mask, met = scratch.mask, scratch.met
     size = len(events.row)
     zoned = len(entries.zone_ranged) > 0
     run = 0
     for first in range(0, size, BLOCK):
         last = min(first + BLOCK, size)
-        _make_rows(conditions, events, first, last, rows, ranked, upto)
+        _make_rows(conditions, events, first, last, scratch)
         while run < len(events.run_group) and events.run_start[run] < last:
             start = max(events.run_start[run], first)
             stop = min(events.run_start[run + 1], last)
@@ -184,8 +188,7 @@ def _count_blocks(
             if len(ends.axis_used) > 0:
                 _place(
                     ends.axis_used, ends.low_start, ends.lows, ends.high_start, ends.highs,
-                    events.key, events.present, group, first, start, stop, spans, low_at, high_at,
-                    keys, order,
+                    events.key, events.present, group, first, start, stop, scratch,
                 )  # fmt: skip
             dense = stop - start >= _DENSE and len(entries.code_start) == 0
             if dense:
@@ -200,8 +203,7 @@ def _count_blocks(
                 if hits == np.uint64(0) or not _meet_head(entries.zone_head, zone, mask, rows, met):
                     continue
                 _evaluate(
-                    entries, ends, entry, upper, hits, met, rows, spans, low_at, high_at, alive,
-                    first_code, stack, buffer, 0,
+                    entries, ends, entry, upper, hits, scratch, alive, first_code, buffer, 0,
                 )  # fmt: skip
                 if dense and popcount(hits) >= np.uint64(_MANY):
                     tally(planes, buffer, np.uint64(0))
@@ -234,16 +236,13 @@ def write(
 
     What `count` counted must have room up to `end`; nothing is written behind it.
     """
-    rows, ranked, upto = _row_scratch(conditions)
-    spans, low_at, high_at, keys, order = _range_scratch(ends)
     buffer = np.zeros(ZONE * _ZONE_WORDS, np.uint64)  # a tile: 64 zones, written event by event
     heads = np.zeros(ZONE * 8, np.uint64)
     codes = np.zeros(ZONE, np.int64)
-    stack = np.zeros(DEPTH * 8, np.uint64)
-    mask, met = np.zeros(8, np.uint64), np.zeros(8, np.uint64)
+    scratch = _scratch(conditions, ends)
     _write_blocks(
-        entries, conditions, ends, events, alive, first_code, cursor, end, out, rows, ranked, upto,
-        spans, low_at, high_at, keys, order, buffer, heads, codes, stack, mask, met,
+        entries, conditions, ends, events, alive, first_code, cursor, end, out, scratch, buffer,
+        heads, codes,
     )  # fmt: skip
 
 
@@ -258,27 +257,19 @@ def _write_blocks(
     cursor: I64,
     end: I64,
     out: I32,
-    rows: U64,
-    ranked: U32,
-    upto: U64,
-    spans: U64,
-    low_at: U16,
-    high_at: U16,
-    keys: I64,
-    order: U32,
+    scratch: Scratch,
     buffer: U64,
     heads: U64,
     codes: I64,
-    stack: U64,
-    mask: U64,
-    met: U64,
 ) -> None:
+    rows, low_at, high_at = scratch.rows, scratch.low_at, scratch.high_at
+    mask, met = scratch.mask, scratch.met
     size = len(events.row)
     zoned = len(entries.zone_ranged) > 0
     run = 0
     for first in range(0, size, BLOCK):
         last = min(first + BLOCK, size)
-        _make_rows(conditions, events, first, last, rows, ranked, upto)
+        _make_rows(conditions, events, first, last, scratch)
         while run < len(events.run_group) and events.run_start[run] < last:
             start = max(events.run_start[run], first)
             stop = min(events.run_start[run + 1], last)
@@ -287,8 +278,7 @@ def _write_blocks(
             if len(ends.axis_used) > 0:
                 _place(
                     ends.axis_used, ends.low_start, ends.lows, ends.high_start, ends.highs,
-                    events.key, events.present, group, first, start, stop, spans, low_at, high_at,
-                    keys, order,
+                    events.key, events.present, group, first, start, stop, scratch,
                 )  # fmt: skip
             dense = stop - start >= _DENSE and len(entries.code_start) == 0
             zones = 0
@@ -303,8 +293,7 @@ def _write_blocks(
                     continue
                 base = zones * _ZONE_WORDS
                 _evaluate(
-                    entries, ends, entry, upper, hits, met, rows, spans, low_at, high_at, alive,
-                    first_code, stack, buffer, base,
+                    entries, ends, entry, upper, hits, scratch, alive, first_code, buffer, base,
                 )  # fmt: skip
                 if not dense or popcount(hits) < np.uint64(_MANY):
                     _write_zone(
@@ -349,17 +338,25 @@ def repeat(counts: I64, out: I32) -> None:
 
 
 @allocating
-def _row_scratch(conditions: Conditions) -> tuple[U64, U32, U64]:
-    """Room for the rows, for the places of ranks and events, and for `upto`."""
-    highest, longest = 0, 0
+def _scratch(conditions: Conditions, ends: Ends) -> Scratch:
+    """Room for matching by these conditions and ranges."""
+    highest, longest, axes = 0, 0, len(ends.axis_used)
     for row in conditions.rows:
         highest = max(highest, row + 1)
     for size in conditions.axis_size:
         longest = max(longest, size)
-    return (
+    return Scratch(
         np.empty(highest * 8, np.uint64),
         np.empty(2 * (longest + 1) + BLOCK, np.uint32),
         np.zeros((BLOCK + 1) * 8, np.uint64),
+        np.zeros(max(axes, 1) * (BLOCK + 1) * 8, np.uint64),
+        np.zeros(ends.deepest + axes + 1, np.uint16),
+        np.zeros(ends.deepest + axes + 1, np.uint16),
+        np.empty(BLOCK, np.int64),
+        np.empty(BLOCK, np.uint32),
+        np.zeros(DEPTH * 8, np.uint64),
+        np.zeros(8, np.uint64),
+        np.zeros(8, np.uint64),
     )
 
 
@@ -369,11 +366,10 @@ def _make_rows(
     events: Events,
     first: int,
     last: int,
-    rows: U64,
-    ranked: U32,
-    upto: U64,
+    scratch: Scratch,
 ) -> None:
     """Every row of one block."""
+    rows, ranked, upto = scratch.rows, scratch.ranked, scratch.upto
     for w in range(8):
         upto[w] = 0
     for row in conditions.rows:
@@ -446,19 +442,6 @@ def _set_mask(mask: U64, start: int, stop: int) -> None:
 # -- ranges of entries
 
 
-@allocating
-def _range_scratch(ends: Ends) -> tuple[U64, U16, U16, I64, U32]:
-    """Room for `upto` of each axis, the places of all lows and highs of a group, and a run."""
-    axes = len(ends.axis_used)
-    return (
-        np.zeros(max(axes, 1) * (BLOCK + 1) * 8, np.uint64),
-        np.zeros(ends.deepest + axes + 1, np.uint16),
-        np.zeros(ends.deepest + axes + 1, np.uint16),
-        np.empty(BLOCK, np.int64),
-        np.empty(BLOCK, np.uint32),
-    )
-
-
 @kernel
 def _place(
     axis_used: U8,
@@ -472,16 +455,14 @@ def _place(
     first: int,
     start: int,
     stop: int,
-    spans: U64,
-    low_at: U16,
-    high_at: U16,
-    keys: I64,
-    order: U32,
+    scratch: Scratch,
 ) -> None:
     """For each end of the group's ranges, how many events of the run lie before it.
 
     The places of an axis stand behind those of the axes before it.
     """
+    spans, low_at, high_at = scratch.spans, scratch.low_at, scratch.high_at
+    keys, order = scratch.keys, scratch.order
     axes = len(axis_used)
     groups = len(low_start) // axes - 1
     size = len(event_key) // axes
@@ -611,18 +592,15 @@ def _evaluate(
     entry: int,
     upper: int,
     hits: np.uint64,
-    mask: U64,
-    rows: U64,
-    spans: U64,
-    low_at: U16,
-    high_at: U16,
+    scratch: Scratch,
     alive: U64,
     first_code: int,
-    stack: U64,
     out: U64,
     base: int,
 ) -> None:
-    """For each entry of a zone that is among the hits, the events of the mask it holds for."""
+    """For each entry of a zone that is among the hits, the events met so far that it holds for."""
+    mask, rows, spans = scratch.met, scratch.rows, scratch.spans
+    low_at, high_at, stack = scratch.low_at, scratch.high_at, scratch.stack
     if popcount(hits) < np.uint64(ZONE):
         for i in range(np.uint64(0), np.uint64(ZONE)):
             put(out, np.uint64(base) + i * np.uint64(8), spans, np.uint64(0))  # which is empty

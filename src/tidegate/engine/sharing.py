@@ -7,12 +7,12 @@ Many that ask for the same share one entry. A few are as well off side by side: 
 64 entries at once, and know whose an entry is without asking.
 """
 
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tidegate.engine.compiled import allocating, kernel
+from tidegate.engine.compiled import kernel
 
 if TYPE_CHECKING:
     from tidegate.engine.draft import Draft
@@ -24,7 +24,7 @@ _FEW: Final = 4  # subscribers of a filter that have an entry each
 
 def share(draft: "Draft") -> tuple[Integers, NDArray[np.int32]]:
     """The first entry of each kind, and for each subscription which of these it has, or -1."""
-    parts = (
+    parts = _Parts(
         draft.ref_start,
         draft.refs,
         draft.range_start,
@@ -35,10 +35,12 @@ def share(draft: "Draft") -> tuple[Integers, NDArray[np.int32]]:
         draft.program,
     )
     wanted = np.flatnonzero(draft.entry >= 0)
-    hashes = _hashes(*parts)[wanted]
+    found = np.empty(len(draft), np.uint64)
+    _hash(parts, found)
+    hashes = found[wanted]
     order = wanted[np.argsort(hashes, kind="stable")]
     same = np.empty(len(draft), np.int64)
-    _find_same(np.sort(hashes), order, same, *parts)
+    _find_same(np.sort(hashes), order, same, parts)
     few = np.bincount(same[wanted], minlength=len(draft))[same[wanted]] <= _FEW
     same[wanted[few]] = wanted[few]
     first = wanted[same[wanted] == wanted]
@@ -49,33 +51,37 @@ def share(draft: "Draft") -> tuple[Integers, NDArray[np.int32]]:
     return first, entry
 
 
-@allocating
-def _hashes(
-    ref_start: Any,
-    refs: Any,
-    range_start: Any,
-    attribute: Any,
-    kind: Any,
-    low: Any,
-    high: Any,
-    program: Any,
-) -> Any:
-    """A hash of each entry (multiply and shift, after splitmix64)."""
-    found = np.empty(len(program), np.uint64)
-    for i in range(len(program)):
-        h = _mixed(np.uint64(program[i]))
-        for j in range(ref_start[i], ref_start[i + 1]):
-            h = _mixed(h ^ np.uint64(refs[j]))
-        for j in range(range_start[i], range_start[i + 1]):
-            h = _mixed(h ^ (np.uint64(attribute[j]) << np.uint64(8) | np.uint64(kind[j])))
-            h = _mixed(h ^ np.uint64(low[j]))
-            h = _mixed(h ^ np.uint64(high[j]))
-        found[i] = h
-    return found
+class _Parts(NamedTuple):
+    """What a draft says of its entries."""
+
+    ref_start: Integers
+    refs: NDArray[np.int32]
+    range_start: Integers
+    attribute: NDArray[np.uint16]
+    kind: NDArray[np.uint8]
+    low: Integers
+    high: Integers
+    program: NDArray[np.int32]
 
 
 @kernel
-def _mixed(x: Any) -> Any:
+def _hash(parts: _Parts, found: NDArray[np.uint64]) -> None:
+    """A hash of each entry (multiply and shift, after splitmix64)."""
+    for i in range(len(found)):
+        h = _mixed(np.uint64(parts.program[i]))
+        for j in range(parts.ref_start[i], parts.ref_start[i + 1]):
+            h = _mixed(h ^ np.uint64(parts.refs[j]))
+        for j in range(parts.range_start[i], parts.range_start[i + 1]):
+            h = _mixed(
+                h ^ (np.uint64(parts.attribute[j]) << np.uint64(8) | np.uint64(parts.kind[j]))
+            )
+            h = _mixed(h ^ np.uint64(parts.low[j]))
+            h = _mixed(h ^ np.uint64(parts.high[j]))
+        found[i] = h
+
+
+@kernel
+def _mixed(x: np.uint64) -> np.uint64:
     x += np.uint64(0x9E3779B97F4A7C15)
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -83,19 +89,7 @@ def _mixed(x: Any) -> Any:
 
 
 @kernel
-def _find_same(
-    hashes: Any,
-    order: Any,
-    same: Any,
-    ref_start: Any,
-    refs: Any,
-    range_start: Any,
-    attribute: Any,
-    kind: Any,
-    low: Any,
-    high: Any,
-    program: Any,
-) -> Any:
+def _find_same(hashes: NDArray[np.uint64], order: Integers, same: Integers, parts: _Parts) -> None:
     """For each entry the first one like it; entries are in the order of their hashes."""
     for i in range(len(order)):
         entry = order[i]
@@ -103,42 +97,30 @@ def _find_same(
         j = i - 1
         while j >= 0 and hashes[j] == hashes[i]:
             other = same[order[j]]
-            if _equal(
-                entry, other, ref_start, refs, range_start, attribute, kind, low, high, program
-            ):
+            if _equal(entry, other, parts):
                 same[entry] = other
                 break
             j -= 1
 
 
 @kernel
-def _equal(
-    one: Any,
-    two: Any,
-    ref_start: Any,
-    refs: Any,
-    range_start: Any,
-    attribute: Any,
-    kind: Any,
-    low: Any,
-    high: Any,
-    program: Any,
-) -> Any:
-    refs_one, refs_two = ref_start[one], ref_start[two]
-    ranges_one, ranges_two = range_start[one], range_start[two]
+def _equal(one: np.int64, two: np.int64, parts: _Parts) -> bool:
+    refs, ranges = parts.ref_start, parts.range_start
+    refs_one, refs_two = refs[one], refs[two]
+    ranges_one, ranges_two = ranges[one], ranges[two]
     if (
-        program[one] != program[two]
-        or ref_start[one + 1] - refs_one != ref_start[two + 1] - refs_two
-        or range_start[one + 1] - ranges_one != range_start[two + 1] - ranges_two
+        parts.program[one] != parts.program[two]
+        or refs[one + 1] - refs_one != refs[two + 1] - refs_two
+        or ranges[one + 1] - ranges_one != ranges[two + 1] - ranges_two
     ):
         return False
-    for j in range(ref_start[one + 1] - refs_one):
-        if refs[refs_one + j] != refs[refs_two + j]:
+    for j in range(refs[one + 1] - refs_one):
+        if parts.refs[refs_one + j] != parts.refs[refs_two + j]:
             return False
-    for j in range(range_start[one + 1] - ranges_one):
+    for j in range(ranges[one + 1] - ranges_one):
         a, b = ranges_one + j, ranges_two + j
-        if attribute[a] != attribute[b] or kind[a] != kind[b]:
+        if parts.attribute[a] != parts.attribute[b] or parts.kind[a] != parts.kind[b]:
             return False
-        if low[a] != low[b] or high[a] != high[b]:
+        if parts.low[a] != parts.low[b] or parts.high[a] != parts.high[b]:
             return False
     return True

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from tidegate.engine import single_kernels, sweep_kernels
 from tidegate.engine.axes import Axis
+from tidegate.engine.kernels import DEPTH
 from tidegate.engine.keys import NO_GROUP
 from tidegate.engine.partition import Partition
 from tidegate.engine.sweep import Sweep
@@ -155,7 +156,8 @@ def _meet(
             entries.refs, entries.range_start, entries.range_axis, ends.range_low,
             ends.range_high, ends.low_start, ends.lows, ends.high_start, ends.highs,
             entries.token_start, entries.tokens, entries.code_start, alive, group, keys, present,
-            truth, partition.first_code, out,
+            truth, partition.first_code, np.empty(len(lines), np.int64),
+            np.empty(len(lines), np.int64), np.zeros(DEPTH + 1, np.uint8), out,
         )
     )  # fmt: skip
 

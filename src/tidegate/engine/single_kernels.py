@@ -10,11 +10,10 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from tidegate.engine.compiled import allocating, kernel
+from tidegate.engine.compiled import kernel
 from tidegate.engine.kernels import (
     AND,
     AND_ROW,
-    DEPTH,
     NO_ROW,
     OPERAND,
     OR_ROW,
@@ -41,7 +40,7 @@ def hold(axes: I64, ranks: I64, piece_start: I64, row: U32, low: U32, high: U32,
             truth[row[piece]] |= np.uint8((low[piece] <= rank) & (rank < high[piece]))
 
 
-@allocating
+@kernel
 def meet(
     zone_start: U32,
     zone_entry: U32,
@@ -65,52 +64,16 @@ def meet(
     present: U8,
     truth: U8,
     first_code: int,
+    low_base: I64,
+    high_base: I64,
+    stack: U8,
     out: I32,
 ) -> int:
     """Write the codes that an event meets in a group of a partition; how many there are.
 
-    There is room for all subscriptions of the partition, and a zone more.
+    There is room for all subscriptions of the partition, and a zone more; and for the kernel's own
+    use a place for each axis in `low_base` and `high_base`, and one more than DEPTH on the stack.
     """
-    low_base, high_base = np.zeros(len(keys), np.int64), np.zeros(len(keys), np.int64)
-    stack = np.zeros(DEPTH + 1, np.uint8)
-    found: int = _meet(
-        zone_start, zone_entry, zone_head, ref_start, refs, range_start, range_axis,
-        range_low, range_high, low_start, lows, high_start, highs, token_start, tokens,
-        code_start, alive, group, keys, present, truth, first_code, out, low_base,
-        high_base, stack,
-    )  # fmt: skip
-    return found
-
-
-@kernel
-def _meet(
-    zone_start: U32,
-    zone_entry: U32,
-    zone_head: U32,
-    ref_start: U32,
-    refs: U32,
-    range_start: U32,
-    range_axis: U8,
-    range_low: U32,
-    range_high: U32,
-    low_start: U32,
-    lows: I64,
-    high_start: U32,
-    highs: I64,
-    token_start: U32,
-    tokens: U32,
-    code_start: U32,
-    alive: U64,
-    group: int,
-    keys: I64,
-    present: U8,
-    truth: U8,
-    first_code: int,
-    out: I32,
-    low_base: I64,
-    high_base: I64,
-    stack: U8,
-) -> int:
     axes = len(keys)
     groups = len(low_start) // axes - 1 if axes > 0 else 0
     before_low, before_high = np.int64(0), np.int64(0)

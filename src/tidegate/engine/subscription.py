@@ -300,6 +300,14 @@ def _id_array(ids: pa.Array | pa.ChunkedArray) -> pa.Array:
 
 def _cells(table: Any) -> dict[str, pa.ChunkedArray]:
     """The columns of a table by name, the one of ids among them."""
+    cells = columns_of(table)
+    if "id" not in cells:
+        raise SubscriptionError("the table has no column id")
+    return cells
+
+
+def columns_of(table: Any) -> dict[str, pa.ChunkedArray]:
+    """The columns of a table by name."""
     if isinstance(table, pa.RecordBatch):
         table = pa.Table.from_batches([table])
     if not isinstance(table, pa.Table):
@@ -308,8 +316,6 @@ def _cells(table: Any) -> dict[str, pa.ChunkedArray]:
     if len(set(names)) < len(names):
         again = next(name for name in names if names.count(name) > 1)
         raise TidegateError(f"the table has {names.count(again)} columns named {again}")
-    if "id" not in names:
-        raise SubscriptionError("the table has no column id")
     return dict(zip(names, table.columns, strict=True))
 
 

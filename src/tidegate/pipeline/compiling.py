@@ -7,6 +7,7 @@ The driver only sees the manifest.
 """
 
 import json
+import math
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -55,10 +56,14 @@ def compile_base(store: Store, spark: "SparkSession", schema: Schema, version: i
     return bases.from_manifest(json.loads(row["manifest"]))
 
 
-def ensure_base(store: Store, spark: "SparkSession", schema: Schema, version: int) -> Base:
+def ensure_base(
+    store: Store, spark: "SparkSession", schema: Schema, version: int, most: float = MANY
+) -> Base:
     """A base by which a version can be matched: one with few changes since, or a new one."""
     known = bases.newest(store.path, bases.fingerprint(schema), version)
-    if known is not None and changes_since(store, known.version, version) <= MANY:
+    if known is not None and (
+        math.isinf(most) or changes_since(store, known.version, version) <= most
+    ):
         return known
     return compile_base(store, spark, schema, version)
 

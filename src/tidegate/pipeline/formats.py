@@ -27,6 +27,7 @@ from tidegate.errors import ParameterError, SubscriptionError, TidegateError
 from tidegate.filters.filter import constant
 from tidegate.filters.literals import spell
 from tidegate.pipeline.spelling import Given, Value, given_columns, given_maps, read_literals
+from tidegate.pipeline.tables import is_whole
 
 Tick: TypeAlias = Callable[[int], None]  # told now and then how many bytes were read
 _CsvRow: TypeAlias = tuple[int, list[str], str | None]  # its first line, cells, what is wrong
@@ -187,7 +188,7 @@ class _Collector:
     def refuse(self, line: int, id: Any, error: TidegateError) -> None:
         """A line that is no row."""
         self._wrong.append((len(self._lines), error))
-        shown = id if isinstance(id, str) and _is_whole(id) else None
+        shown = id if isinstance(id, str) and is_whole(id) else None
         self.add(line, {"id": shown, "filter": None, "subscriber": None}, {})
 
     def part(self, loose: frozenset[str]) -> Part:
@@ -219,7 +220,7 @@ def _own(row: Mapping[str, Any], nobody: str | None) -> dict[str, str | None]:
     for name, text in own.items():
         if text is not None and not isinstance(text, str):
             raise SubscriptionError(f"{name} is not a text: {json.dumps(text)}")
-        if text is not None and not _is_whole(text):
+        if text is not None and not is_whole(text):
             raise SubscriptionError(f"{name} is not valid UTF-8")
     own["subscriber"] = None if own["subscriber"] == nobody else own["subscriber"]
     return own
@@ -242,12 +243,3 @@ def _check_once(some: Mapping[str, Any], others: Mapping[str, Any]) -> None:
 
 def _spelled(values: Mapping[str, Any]) -> dict[str, str]:
     return {name: spell(constant(name, value)) for name, value in values.items()}
-
-
-def _is_whole(text: str) -> bool:
-    """Whether a text is what UTF-8 can say."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True

@@ -15,6 +15,7 @@ No batch waits for a compilation, but the first: changes since the newest base a
 workers, and a thread compiles a new base when there are many.
 """
 
+import math
 import os
 import uuid
 from collections.abc import Mapping, Sequence
@@ -25,13 +26,13 @@ import pyarrow.fs as pafs
 
 from tidegate.errors import StoreError, TidegateError
 from tidegate.filters.schema import Schema
-from tidegate.pipeline import bases, compiling, matching, pins
+from tidegate.pipeline import compiling, matching, pins
 from tidegate.pipeline.notifications import Form
 from tidegate.pipeline.sinks import Sink, plain_path
 from tidegate.pipeline.store import Store
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
     from pyspark.sql.streaming.query import StreamingQuery
 
 _IDENTITY: Final = "tidegate-query"
@@ -72,7 +73,7 @@ def match_stream(
     schema = opened.schema or matching.schema_of(events)
     notifications = matching.matched(events, opened, schema, None, output, columns, corrupt)
     sink.require(notifications.columns)
-    _ensure_base(opened, events.sparkSession, schema, opened.version())
+    compiling.ensure_base(opened, events.sparkSession, schema, opened.version(), math.inf)
     chosen = None if columns is None else tuple(columns)
     step = _Step(opened.path, schema, sink, place, output, chosen, corrupt)
     writer = events.writeStream.foreachBatch(step).option("checkpointLocation", place)
@@ -119,17 +120,11 @@ class _Step:
         store = self.opened = self.opened or Store.open(self.store)
         query = identity(self.checkpoint)
         version = pins.pin(store.path, query, batch, store.version())
-        _ensure_base(store, events.sparkSession, self.schema, version)
+        compiling.ensure_base(store, events.sparkSession, self.schema, version, math.inf)
         notifications = matching.matched(
             events, store, self.schema, version, self.output, self.columns, self.corrupt
         )
         self.sink.commit(notifications, query, batch)
-
-
-def _ensure_base(store: Store, spark: "SparkSession", schema: Schema, version: int) -> None:
-    """Compile a version, unless there is a base that can be used for it."""
-    if bases.newest(store.path, bases.fingerprint(schema), version) is None:
-        compiling.compile_base(store, spark, schema, version)
 
 
 def _is_active(query: "StreamingQuery") -> bool:

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tidegate.engine.subscription import plain_column
+from tidegate.engine.subscription import columns_of, plain_column
 from tidegate.errors import SubscriptionError, TidegateError
 from tidegate.filters.filter import Filter, constant
 from tidegate.filters.literals import spell
@@ -27,7 +27,7 @@ def adds(
     table: pa.Table | pa.RecordBatch, filter: str | Filter | None, schema: Schema | None
 ) -> Proposal:
     """Subscriptions to add: `id`, `filter` unless it is given, perhaps `subscriber`, parameters."""
-    cells = _cells(table)
+    cells = columns_of(table)
     ids = _texts("id", cells)
     if filter is None:
         texts = _texts("filter", cells)
@@ -40,7 +40,7 @@ def adds(
 
 def updates(table: pa.Table | pa.RecordBatch, schema: Schema | None) -> Proposal:
     """Parameters to change: `id`, and a column for each."""
-    cells = _cells(table)
+    cells = columns_of(table)
     ids = _texts("id", cells)
     columns = {name: plain_column(name, column) for name, column in cells.items()}
     return propose(_kinds(len(ids), UPDATE), ids, None, None, given_columns(columns), schema)
@@ -58,7 +58,7 @@ def removals(ids: Iterable[str] | pa.Array | pa.ChunkedArray, schema: Schema | N
 
 def changes(table: pa.Table | pa.RecordBatch, schema: Schema | None) -> Proposal:
     """Changes of every kind: `change` and `id`, perhaps `subscriber`, `filter`, `parameters`."""
-    cells = _cells(table)
+    cells = columns_of(table)
     unknown = sorted(cells.keys() - set(_COLUMNS))
     if unknown:
         raise TidegateError(
@@ -108,18 +108,18 @@ def read_id(id: Any) -> str:
     """
     if isinstance(id, str):
         plain = str.__str__(id)
-        if plain.isascii() or _is_whole(plain):
+        if plain.isascii() or is_whole(plain):
             return plain
     raise SubscriptionError(f"an id of a store is a text, not {id!r}")
 
 
 def _text(filter: str | Filter) -> str:
-    if isinstance(filter, str) and not _is_whole(filter):
+    if isinstance(filter, str) and not is_whole(filter):
         raise SubscriptionError("a filter is a text of whole characters, without half a pair")
     return str(filter)
 
 
-def _is_whole(text: str) -> bool:
+def is_whole(text: str) -> bool:
     """Whether a text has no half characters, which have no place in Arrow."""
     try:
         text.encode()
@@ -130,19 +130,6 @@ def _is_whole(text: str) -> bool:
 
 def _kinds(rows: int, kind: int) -> np.ndarray[Any, np.dtype[np.int8]]:
     return np.full(rows, kind, np.int8)
-
-
-def _cells(table: Any) -> dict[str, pa.ChunkedArray]:
-    """The columns of a table by name."""
-    if isinstance(table, pa.RecordBatch):
-        table = pa.Table.from_batches([table])
-    if not isinstance(table, pa.Table):
-        raise TidegateError(f"an Arrow table or record batch is wanted, not a {type(table)}")
-    names: list[str] = table.column_names
-    if len(set(names)) < len(names):
-        again = next(name for name in names if names.count(name) > 1)
-        raise TidegateError(f"the table has {names.count(again)} columns named {again}")
-    return dict(zip(names, table.columns, strict=True))
 
 
 def _texts(name: str, cells: dict[str, Any]) -> pa.Array:
