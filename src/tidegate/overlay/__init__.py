@@ -1,0 +1,21 @@
+"""Where does an event go next?
+
+Brokers form an acyclic overlay. Each tells its neighbours what the clients behind it want, so that
+an event travels only where somebody wants it. From the bottom up:
+
+- `filter`: what a broker has to know about filters, of whatever kind
+- `attributes`: filters on attributes, which is what Tidegate's language says
+- `scan`: an index that asks one filter after the other, for kinds without a better one
+- `difference`: how a set of filters has changed
+- `work`: what a broker has done, in units that do not depend on the machine
+- `policy`: what a broker forwards of all that it was told
+- `messages`: what brokers and clients say to each other
+- `encoding`: messages as bytes and back
+- `stream`: numbered messages to and from one neighbour, acknowledged and resent
+- `link`: what a broker knows of one neighbour or client
+- `table`: which filters came from which link, and which of them match an event
+- `routing`: how a change on one link changes what is forwarded to the others
+- `broker`: the state machine that drives all of it
+
+Nothing here does I/O or has a clock, a thread or randomness of its own.
+"""

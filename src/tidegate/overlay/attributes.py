@@ -1,0 +1,282 @@
+"""Filters on attributes, as brokers and policies see them.
+
+The language's own filters, related by the algebra and kept in the engine's box store, which answers
+all four questions of a `FilterIndex`. Shapes are the trees without their constants.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from tidegate.algebra.distribution import Distribution
+from tidegate.algebra.groups import merge_all
+from tidegate.algebra.merge import Merger as Found
+from tidegate.algebra.merge import assess
+from tidegate.algebra.relate import covers, overlaps
+from tidegate.algebra.union import Union
+from tidegate.engine.boxes import BoxStore
+from tidegate.engine.notation import read_tree, spell_tree
+from tidegate.errors import FilterError, MeasureError
+from tidegate.filters.evaluate import value_of
+from tidegate.filters.expression import predicates
+from tidegate.filters.filter import Filter
+from tidegate.filters.filter import parse as parse_filter
+from tidegate.filters.schema import Schema
+from tidegate.overlay.filter import Event, Merger
+
+_NUMBER: Final = 8  # the size of a constant that is no text
+_HOLE: Final = "?"  # where a constant was: no constant is spelled so
+
+
+class AttributeFilter:
+    """A filter of the language, all parameters bound.
+
+    >>> f = Attributes().parse("price < :limit", limit=10)
+    >>> f.covers(Attributes().parse("price < 5 AND symbol = 'IBM'"))
+    True
+    >>> f.values
+    ['10']
+    """
+
+    __slots__ = ("_constants", "_shape", "filter")
+
+    def __init__(self, f: Filter) -> None:
+        f.require_bound()
+        self.filter: Final = f
+        self._shape: str | None = None
+        self._constants: list[str] = []
+
+    @property
+    def size(self) -> int:
+        """How much there is to it, about as many as the bytes it takes to write it down."""
+        return sum(
+            len(p.attribute) + sum(len(c) if isinstance(c, str) else _NUMBER for c in p.constants)
+            for p in predicates(self.filter.tree)
+        )
+
+    @property
+    def shape(self) -> str:
+        """The tree without its constants."""
+        if self._shape is None:
+            self._shape = repr(_hollow(spell_tree(self.filter.tree), self._constants))
+        return self._shape
+
+    @property
+    def values(self) -> list[str]:
+        """The constants in their order, as the language spells them."""
+        return self._constants if self.shape else []
+
+    def matches(self, event: Event, /) -> bool:
+        """Whether the event passes."""
+        return self.filter.matches(event)
+
+    def covers(self, other: "AttributeFilter", /) -> bool:
+        """Whether every event that matches the other is certain to match this one."""
+        return covers(self.filter, other.filter)
+
+    def overlaps(self, other: "AttributeFilter", /) -> bool:
+        """Whether some event may match both."""
+        return overlaps(self.filter, other.filter)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, AttributeFilter) and self.filter == other.filter
+
+    def __hash__(self) -> int:
+        return hash(self.filter)
+
+    def __str__(self) -> str:
+        return str(self.filter)
+
+    def __repr__(self) -> str:
+        return f"<AttributeFilter {self}>"
+
+
+class AttributeIndex:
+    """A `FilterIndex` of attribute filters: a box store under the caller's numbers."""
+
+    def __init__(self, schema: Schema | None) -> None:
+        self._store = BoxStore(schema)
+        self._handles: dict[int, int] = {}
+        self._numbers: dict[int, int] = {}
+
+    def __len__(self) -> int:
+        return len(self._handles)
+
+    def add(self, number: int, f: AttributeFilter, /) -> None:
+        """Take in a filter under a number that is free."""
+        handle = self._store.add(f.filter)
+        self._handles[number] = handle
+        self._numbers[handle] = number
+
+    def update(self, number: int, f: AttributeFilter, /) -> None:
+        """Put another filter in the place of the one with this number."""
+        self.remove(number)
+        self.add(number, f)
+
+    def remove(self, number: int, /) -> None:
+        """Forget the filter with this number."""
+        handle = self._handles.pop(number)
+        del self._numbers[handle]
+        self._store.remove(handle)
+
+    def match(self, event: Event, /) -> list[int]:
+        """The filters that match an event."""
+        return self._named(self._store.stab(event).tolist())
+
+    def containing(self, f: AttributeFilter, /) -> list[int]:
+        """The filters that cover this one."""
+        return self._named(self._store.containing(f.filter).tolist())
+
+    def contained(self, f: AttributeFilter, /) -> list[int]:
+        """The filters that this one covers."""
+        return self._named(self._store.contained(f.filter).tolist())
+
+    def overlapping(self, f: AttributeFilter, /) -> list[int]:
+        """The filters that overlap this one."""
+        return self._named(self._store.overlapping(f.filter).tolist())
+
+    def _named(self, handles: list[int]) -> list[int]:
+        numbers = self._numbers
+        return [numbers[handle] for handle in handles]
+
+
+class AttributeUnion:
+    """A `FilterUnion` of attribute filters."""
+
+    def __init__(self, schema: Schema | None) -> None:
+        self._union = Union(schema)
+        self._handles: dict[int, int] = {}
+
+    def add(self, number: int, f: AttributeFilter, /) -> None:
+        """Take in a filter under a number that is free."""
+        self._handles[number] = self._union.add(f.filter)
+
+    def remove(self, number: int, /) -> None:
+        """Forget the filter with this number."""
+        self._union.remove(self._handles.pop(number))
+
+    def subsumes(self, f: AttributeFilter, /) -> bool:
+        """Whether every event that matches f is certain to match one of the filters."""
+        return self._union.subsumes(f.filter)
+
+
+class Attributes:
+    """The kind of attribute filters, all read under one schema.
+
+    A distribution says how likely values are; without one there is no imperfect merging.
+    """
+
+    name: Final = "attributes"
+
+    def __init__(
+        self, schema: Schema | None = None, distribution: Distribution | None = None
+    ) -> None:
+        self.schema: Final = schema
+        self.distribution: Final = distribution
+        checked = schema if schema is not None and schema.checked else ()
+        self._universes = {
+            name: (schema[name].lines, schema[name].universe(checked=True))
+            for name in checked
+            if schema is not None
+        }
+
+    def parse(self, text: str, /, **parameters: Any) -> AttributeFilter:
+        """Read a filter and bind its parameters."""
+        f = parse_filter(text, self.schema)
+        return AttributeFilter(f.bind(**parameters) if parameters else f)
+
+    def index(self) -> AttributeIndex:
+        """An empty index."""
+        return AttributeIndex(self.schema)
+
+    def union(self) -> AttributeUnion:
+        """An empty union."""
+        return AttributeUnion(self.schema)
+
+    def mergers(
+        self,
+        filters: Mapping[int, AttributeFilter],
+        imt: float,
+        advertised: Sequence[AttributeFilter] | None,
+    ) -> list[Merger]:
+        """Which filters are worth merging, by the algebra's grouping."""
+        numbers: dict[int, int] = {id(f.filter): number for number, f in filters.items()}
+        ads = None if advertised is None else [f.filter for f in advertised]
+        own = (f.filter for f in filters.values())
+        found = merge_all(own, self.distribution, imt, ads, concise=True)
+        return [
+            Merger(
+                AttributeFilter(each.filter),
+                tuple(sorted(numbers[id(member)] for member in each.members)),
+                each.imt,
+            )
+            for each in found
+            if isinstance(each, Found)
+        ]
+
+    def cost(
+        self,
+        merger: AttributeFilter,
+        members: Iterable[AttributeFilter],
+        advertised: Sequence[AttributeFilter] | None,
+    ) -> float:
+        """The IMT of a filter that covers all members; infinite if it cannot be told."""
+        ads = None if advertised is None else [f.filter for f in advertised]
+        own = [f.filter for f in members]
+        try:
+            return assess(merger.filter, own, self.distribution, ads).imt
+        except MeasureError:
+            return float("inf")
+
+    def plain(self, f: AttributeFilter) -> Any:
+        """A filter as plain data: see `engine.notation`."""
+        return spell_tree(f.filter.tree)
+
+    def read(self, plain: Any) -> AttributeFilter:
+        """The filter that was written so."""
+        try:
+            return AttributeFilter(Filter.of(read_tree(plain, self.schema), self.schema))
+        except (ValueError, TypeError, KeyError) as error:
+            raise FilterError(f"this is no filter: {error}") from None
+
+    def reshaped(self, f: AttributeFilter, values: Any) -> AttributeFilter:
+        """The filter of the same shape with other constants."""
+        spelled = spell_tree(f.filter.tree)
+        if not isinstance(values, list) or len(values) != len(f.values):
+            raise FilterError(f"{f} has {len(f.values)} constants, and other ones were given")
+        return self.read(_filled(spelled, iter(values)))
+
+    def objection(self, f: object) -> str | None:
+        """Why this cannot be taken as a filter, if it cannot."""
+        if not isinstance(f, AttributeFilter):
+            return "it is not a filter on attributes"
+        if f.filter.schema is not self.schema and f.filter.schema != self.schema:
+            return "it was read under another schema than the broker's"
+        return None
+
+    def refusal(self, event: object) -> str | None:
+        """Why an event cannot be taken, if it cannot: it breaks a checked schema."""
+        if not isinstance(event, Mapping) or not all(isinstance(name, str) for name in event):
+            return "an event is attributes with their values"
+        for name, (lines, universe) in self._universes.items():
+            if not universe.has(value_of(event, name, self.schema), lines):
+                return f"the value of {name} is not one that the schema allows"
+        return None
+
+
+def _hollow(spelled: Any, constants: list[str]) -> Any:
+    """A spelled tree without its constants, which are put where they are wanted."""
+    if not isinstance(spelled, list):
+        return spelled
+    if spelled[0] in ("AND", "OR"):
+        return [spelled[0], *(_hollow(part, constants) for part in spelled[1:])]
+    constants += spelled[3:]
+    return [*spelled[:3], *[_HOLE] * len(spelled[3:])]
+
+
+def _filled(spelled: Any, values: Any) -> Any:
+    """A spelled tree with other constants."""
+    if not isinstance(spelled, list):
+        return spelled
+    if spelled[0] in ("AND", "OR"):
+        return [spelled[0], *(_filled(part, values) for part in spelled[1:])]
+    return [*spelled[:3], *(next(values) for _ in spelled[3:])]

@@ -1,0 +1,375 @@
+"""A broker: what to do about what comes in.
+
+**Theory of operation.** A broker is a state machine without I/O: `handle` is told what came in on
+which link, and returns what is to be done, in order: write down, send, deliver. It has no clock,
+socket, thread or randomness of its own. The simulator, the live network and the tests drive the
+same class.
+
+A link goes to a neighbouring broker or to a client. What a client wants comes in as `Change`, what
+it may publish as `Advertise`, events as `Publish`. What is wanted goes on to the neighbours as
+their policies say (`routing`): at most one `Change` for each of them and for each input, applied as
+a whole there, so that between a filter that goes and those that take its place there is no gap. An
+event goes to every link, but the one it came from, that has a matching entry. Clients' entries are
+never reduced, so a client gets exactly what it asked for, once.
+
+Bad input has an answer and changes nothing: a `Change` or `Advertise` that names an unknown id, an
+id twice, or a filter that cannot be taken is refused as a whole (its number is used up); an event
+that its publisher has not advertised, that is too large or that breaks the schema is refused;
+numbers from the past are answered as before, and numbers from the future by what was heard last,
+which asks for the ones between.
+
+**Memory.** The state is plain data (`snapshot`, `restore`). `Persist` comes before everything that
+depends on it; a snapshot and the inputs written down since make the state anew, except which
+events have been seen. After that, `Restart` takes all links for down; when they come up, greetings
+tell both sides what the other one has missed.
+"""
+
+from collections.abc import Callable
+from dataclasses import astuple, fields
+from typing import Any, Final
+
+from tidegate.errors import TidegateError
+from tidegate.overlay.difference import Difference
+from tidegate.overlay.encoding import event_size
+from tidegate.overlay.filter import Kind
+from tidegate.overlay.link import Link
+from tidegate.overlay.messages import (
+    Acknowledge,
+    Advertise,
+    Change,
+    Deliver,
+    Effect,
+    Hello,
+    Input,
+    LinkDown,
+    LinkUp,
+    Persist,
+    Publish,
+    Refuse,
+    Restart,
+    Send,
+    Tick,
+)
+from tidegate.overlay.policy import Choice
+from tidegate.overlay.routing import Asked, Filters, Routing
+from tidegate.overlay.settings import Settings
+from tidegate.overlay.stream import Place
+from tidegate.overlay.work import Tally, Work
+
+FORMAT: Final = 1  # of snapshots
+
+
+class Broker:
+    """One broker of an acyclic overlay.
+
+    Its `life` differs from that of every earlier broker of this name whose memory was lost.
+
+    >>> from tidegate.overlay.attributes import Attributes
+    >>> from tidegate.overlay.messages import Entry
+    >>> kind = Attributes()
+    >>> broker = Broker("a", kind)
+    >>> _ = broker.handle("ann", LinkUp(client=True))
+    >>> cheap = Entry(1, kind.parse("price < 10"))
+    >>> broker.handle("ann", Change(1, add=(cheap,)))[-1]
+    Send(link='ann', message=Acknowledge(seq=1))
+    >>> _ = broker.handle("bob", LinkUp(client=True))
+    >>> broker.handle("bob", Publish(1, {"price": 5}))
+    [Deliver(link='ann', event={'price': 5}, publisher='a/bob', number=1, subscriptions=(1,))]
+    """
+
+    def __init__(
+        self,
+        name: str,
+        kind: Kind,
+        policy: Choice | None = None,
+        settings: Settings | None = None,
+        life: int = 1,
+    ) -> None:
+        self.name: Final = name
+        self.kind: Final = kind
+        self.policy: Final = policy or Choice()
+        self.settings: Final = settings or Settings()
+        self.life = life
+        self.work: Final = Work()
+        self.tally: Final = Tally()
+        advertisements = self.settings.advertisements
+        self.routing: Final = Routing(kind, self.policy, advertisements, self.work)
+        self._seen: dict[str, int] = {}  # the last number of each publisher
+        self._handlers: dict[type, Callable[[Link, Any], list[Effect]]] = {
+            Change: self._changed,
+            Advertise: self._changed,
+            Publish: self._published,
+            Acknowledge: self._acknowledged,
+            Refuse: self._refused,
+            Hello: self._greeted,
+            LinkDown: self._went_down,
+        }
+
+    @property
+    def suspected(self) -> list[str]:
+        """The links that have not acknowledged anything for longer than a neighbour may take."""
+        patience = self.settings.patience
+        return [x.name for x in self.routing.links.values() if x.stream.waited >= patience]
+
+    def handle(self, link: str, came: Input) -> list[Effect]:
+        """What to do about something that came in on a link, in order.
+
+        `Tick` and `Restart` come in on no link: its name is then of no matter.
+        """
+        if isinstance(came, Tick):
+            return [Persist(link, came), *self._ticked()]
+        if isinstance(came, Restart):
+            return [Persist(link, came), *self._restarted()]
+        if isinstance(came, LinkUp):
+            return self._came_up(link, came)
+        known = self.routing.links.get(link)
+        if known is None or not known.up:
+            self.tally.refused += 1
+            said = f"no link of the name {link!r} is up"
+            return [Send(link, Refuse(_seq(came), _number(came), said))]
+        handler = self._handlers.get(type(came))
+        if handler is None:
+            self.tally.refused += 1
+            return [Send(link, Refuse(None, None, f"{type(came).__name__} is no message"))]
+        return handler(known, came)
+
+    # -- what is wanted, and what is advertised
+
+    def _changed(self, link: Link, came: Change | Advertise) -> list[Effect]:
+        place = link.stream.place(came.seq)
+        if place is not Place.NEXT:
+            self.tally.repeated += 1
+            return [Send(link.name, Acknowledge(link.stream.heard))]
+        link.stream.heard = came.seq
+        effects: list[Effect] = [Persist(link.name, came)]
+        before = self._before(link, came)
+        objection = self._objection(came, before)
+        if objection is not None:
+            self.tally.refused += 1
+            effects.append(Send(link.name, Refuse(came.seq, None, objection)))
+        elif isinstance(came, Change):
+            self._tell_all(Change, self.routing.want(link.name, _asked(came, before)), effects)
+        elif self.settings.advertisements:
+            told, pulled = self.routing.offer(link.name, _asked(came, before))
+            self._tell_all(Advertise, told, effects)
+            self._tell(link, Change, pulled, effects)
+        effects.append(Send(link.name, Acknowledge(came.seq)))
+        return effects
+
+    def _before(self, link: Link, came: Change | Advertise) -> Filters:
+        """What the link had, of what the message is about."""
+        if isinstance(came, Advertise):
+            return self.routing.offered[link.name].filters
+        return self.routing.wanted.of(link.name)
+
+    def _objection(self, came: Change | Advertise, before: Filters) -> str | None:
+        """What is wrong with a message, if anything is."""
+        for entry in (*came.add, *came.update):
+            said = self.kind.objection(entry.filter)
+            if said is None and entry.filter.size > self.settings.filter_size:
+                said = f"it is larger than {self.settings.filter_size:,} bytes"
+            if said is not None:
+                return f"the filter with id {entry.id} cannot be taken: {said}"
+        named = [*(x.id for x in came.add), *(x.id for x in came.update), *came.remove]
+        if len(set(named)) < len(named):
+            return "an id stands there twice"
+        if came.whole:
+            return "a whole has nothing to update or remove" if came.update or came.remove else None
+        for entry in came.add:
+            if entry.id in before:
+                return f"the id {entry.id} is taken"
+        for own in (*(x.id for x in came.update), *came.remove):
+            if own not in before:
+                return f"the id {own} is not known"
+        for entry in came.update:
+            if entry.filter.shape != before[entry.id].shape:
+                return f"the update of {entry.id} is another filter: remove one and add the other"
+        return None
+
+    # -- events
+
+    def _published(self, link: Link, came: Publish) -> list[Effect]:
+        publisher = f"{self.name}/{link.name}" if link.client else came.publisher
+        if came.number <= self._seen.get(publisher, 0):
+            self.tally.repeated += 1
+            return [self._refusal(link, came, "the number was used")] if link.client else []
+        if link.client:
+            objection = self._unfit(link, came)
+            if objection is not None:
+                self.tally.refused += 1
+                return [self._refusal(link, came, objection)]
+        self._seen[publisher] = came.number
+        onward = Publish(came.number, came.event, publisher)
+        return self._route(link, onward)
+
+    def _route(self, origin: Link, event: Publish) -> list[Effect]:
+        wanting: dict[str, list[int]] = {}
+        for name, own in self.routing.wanted.match(event.event):
+            wanting.setdefault(name, []).append(own)
+        effects: list[Effect] = []
+        for link in self.routing.links.values():
+            if link is origin and not link.client:
+                continue
+            floods = self.policy.floods and not link.client
+            if not floods and link.name not in wanting:
+                continue
+            if not link.ready:
+                self.tally.undelivered += 1
+            elif link.client:
+                subscriptions = tuple(wanting[link.name])
+                effects.append(
+                    Deliver(link.name, event.event, event.publisher, event.number, subscriptions)
+                )
+            else:
+                effects.append(Send(link.name, event))
+        return effects
+
+    def _unfit(self, link: Link, came: Publish) -> str | None:
+        """Why a client's event cannot be taken, if it cannot."""
+        try:
+            size = event_size(came.event)
+        except TidegateError as error:
+            return str(error)
+        if size > self.settings.event_size:
+            return f"the event takes {size:,} bytes; {self.settings.event_size:,} are allowed"
+        objection = self.kind.refusal(came.event)
+        if objection is not None:
+            return objection
+        if self.settings.advertisements and not self.routing.offered[link.name].allow(came.event):
+            return "the event is not among what its publisher has advertised"
+        return None
+
+    def _refusal(self, link: Link, came: Publish, reason: str) -> Send:
+        return Send(link.name, Refuse(None, came.number, reason))
+
+    # -- links
+
+    def _came_up(self, name: str, came: LinkUp) -> list[Effect]:
+        effects: list[Effect] = [Persist(name, came)]
+        link = self.routing.links.get(name)
+        if link is None:
+            link = self.routing.add_link(name, came.client)
+        elif link.client != came.client:
+            self.tally.refused += 1
+            return [Send(name, Refuse(None, None, f"{name!r} is a link of the other sort"))]
+        link.up, link.greeted = True, False
+        if not link.client:
+            heard = Hello(self.life, link.stream.heard_life, link.stream.heard)
+            effects.append(Send(name, heard))
+        return effects
+
+    def _went_down(self, link: Link, came: LinkDown) -> list[Effect]:
+        link.up = link.greeted = False
+        return [Persist(link.name, came)]
+
+    def _greeted(self, link: Link, came: Hello) -> list[Effect]:
+        """Send what the neighbour has missed; it is greeted once each time the link comes up."""
+        if link.client or link.greeted:
+            self.tally.repeated += 1
+            return []
+        link.greeted = True
+        afresh = link.stream.greeted(came, self.life)
+        nothing = not came.heard_life and not link.forwards  # was heard, and is there to tell
+        missed = link.everything() if afresh and not nothing else link.stream.unacknowledged
+        return [Persist(link.name, came), *(Send(link.name, message) for message in missed)]
+
+    def _acknowledged(self, link: Link, came: Acknowledge) -> list[Effect]:
+        if not link.stream.acknowledged(came.seq):
+            self.tally.refused += 1
+            return [Send(link.name, Refuse(came.seq, None, "that was never sent"))]
+        return [Persist(link.name, came)]
+
+    def _refused(self, link: Link, came: Refuse) -> list[Effect]:
+        self.tally.rebuffed += 1
+        return []
+
+    # -- time
+
+    def _ticked(self) -> list[Effect]:
+        effects: list[Effect] = []
+        for link in self.routing.links.values():
+            if link.ready:
+                effects += [Send(link.name, message) for message in link.stream.tick()]
+        for link, wanted, offered in self.routing.tick():
+            self._tell(link, Advertise, offered, effects)
+            self._tell(link, Change, wanted, effects)
+        return effects
+
+    def _restarted(self) -> list[Effect]:
+        for link in self.routing.links.values():
+            link.up = link.greeted = False
+        return []
+
+    # -- what is told to neighbours
+
+    def _tell_all(
+        self,
+        message: type[Change] | type[Advertise],
+        differences: dict[str, Difference],
+        effects: list[Effect],
+    ) -> None:
+        for name, difference in differences.items():
+            self._tell(self.routing.links[name], message, difference, effects)
+
+    def _tell(
+        self,
+        link: Link,
+        message: type[Change] | type[Advertise],
+        difference: Difference,
+        effects: list[Effect],
+    ) -> None:
+        told = link.tell(message, difference)
+        if told is not None and link.ready:
+            effects.append(Send(link.name, told))
+
+    # -- memory
+
+    def snapshot(self) -> Any:
+        """The state as plain data: lists, strings, numbers, truth values."""
+        return {
+            "format": FORMAT,
+            "name": self.name,
+            "kind": self.kind.name,
+            "life": self.life,
+            "work": list(astuple(self.work)),
+            "tally": list(astuple(self.tally)),
+            "seen": dict(self._seen),
+            **self.routing.state(),
+        }
+
+    @classmethod
+    def restore(
+        cls,
+        snapshot: Any,
+        kind: Kind,
+        policy: Choice | None = None,
+        settings: Settings | None = None,
+    ) -> "Broker":
+        """A broker with the same future as the one that the snapshot was taken of."""
+        if snapshot["format"] != FORMAT or snapshot["kind"] != kind.name:
+            raise TidegateError("the snapshot is of another format, or of another kind of filters")
+        broker = cls(snapshot["name"], kind, policy, settings, snapshot["life"])
+        broker.routing.restore(snapshot)
+        broker._seen.update(snapshot["seen"])
+        for counts, was in ((broker.work, snapshot["work"]), (broker.tally, snapshot["tally"])):
+            for field, count in zip(fields(counts), was, strict=True):
+                setattr(counts, field.name, count)
+        return broker
+
+
+def _asked(came: Change | Advertise, before: Filters) -> Asked:
+    """What a message asks for, by ids; a whole is compared with what was there."""
+    add = {entry.id: entry.filter for entry in came.add}
+    if not came.whole:
+        return Asked(add, {entry.id: entry.filter for entry in came.update}, came.remove)
+    update = {own: f for own, f in add.items() if own in before and before[own] != f}
+    new = {own: f for own, f in add.items() if own not in before}
+    return Asked(new, update, [own for own in before if own not in add])
+
+
+def _seq(came: Input) -> int | None:
+    return came.seq if isinstance(came, Change | Advertise | Acknowledge) else None
+
+
+def _number(came: Input) -> int | None:
+    return came.number if isinstance(came, Publish) else None

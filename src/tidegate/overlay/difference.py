@@ -1,0 +1,74 @@
+"""How has a set of filters changed?
+
+The sets that policies work on are filters under numbers. A step changes such a set once, as a
+whole: what is added is there before what is removed goes, so at no time is it narrower than both
+the set before and the set after.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(slots=True)
+class Difference:
+    """What to do to one set to get another; a number stands in one of the three at most.
+
+    An update keeps the shape of the filter.
+    """
+
+    add: dict[int, Any] = field(default_factory=dict)
+    update: dict[int, Any] = field(default_factory=dict)
+    remove: list[int] = field(default_factory=list)
+
+    def __bool__(self) -> bool:
+        return bool(self.add or self.update or self.remove)
+
+    def then(self, later: "Difference") -> "Difference":
+        """Both as one. What the first removes, the later one does not bring back.
+
+        >>> Difference(add={1: "a", 2: "b"}).then(Difference(update={1: "c"}, remove=[2]))
+        Difference(add={1: 'c'}, update={}, remove=[])
+        """
+        found = Difference(dict(self.add), dict(self.update), list(self.remove))
+        for number in later.remove:
+            found.update.pop(number, None)
+            if found.add.pop(number, None) is None:
+                found.remove.append(number)
+        for number, f in later.update.items():
+            (found.add if number in found.add else found.update)[number] = f
+        found.add.update(later.add)
+        return found
+
+
+class Watch:
+    """Notes what happens to a set during a step, to tell the difference at the end of it.
+
+    A filter may go and come back: then nothing has happened.
+    """
+
+    def __init__(self, held: Mapping[int, Any]) -> None:
+        self._held = held
+        self._before: dict[int, Any] = {}
+
+    def touch(self, number: int) -> None:
+        """To be told before anything is done under this number."""
+        self._before.setdefault(number, self._held.get(number))
+
+    def difference(self) -> Difference:
+        """What has happened since."""
+        found = Difference()
+        for number, before, after in self._changed():
+            if before is None:
+                found.add[number] = after
+            elif after is None:
+                found.remove.append(number)
+            else:
+                found.update[number] = after
+        return found
+
+    def _changed(self) -> Iterator[tuple[int, Any, Any]]:
+        for number in sorted(self._before):
+            before, after = self._before[number], self._held.get(number)
+            if before is not after:
+                yield number, before, after

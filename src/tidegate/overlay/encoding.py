@@ -1,0 +1,173 @@
+"""Messages as bytes, and back.
+
+One message is one line of JSON in which a list says everything: the name of the message, then its
+fields in their order. An update names the constants of the new filter only; the shape is that of
+the filter it takes the place of, which the receiver knows. What JSON has no word for (dates, times,
+decimals, NaN, infinities) is spelled as in the language, in a list of one.
+
+The encoding is canonical: equal messages have equal bytes, and what is decoded encodes to the same
+bytes. The length of these bytes is the size of a message.
+"""
+
+import json
+import math
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from tidegate.errors import TidegateError
+from tidegate.filters.literals import decode as decode_literal
+from tidegate.filters.literals import spell
+from tidegate.filters.values import OTHER, normal
+from tidegate.overlay.filter import Event, Kind
+from tidegate.overlay.messages import (
+    Acknowledge,
+    Advertise,
+    Change,
+    Entry,
+    Hello,
+    Message,
+    Numbered,
+    Publish,
+    Refuse,
+)
+
+MAX_DEPTH: Final = 64  # of structs in an event
+
+
+def encode(message: Message, kind: Kind) -> bytes:
+    """The bytes of a message.
+
+    >>> from tidegate.overlay.attributes import Attributes
+    >>> kind = Attributes()
+    >>> encode(Change(7, add=(Entry(1, kind.parse("price < 10")),)), kind).decode()
+    '["change",7,[[1,["is true","price","<","10"]]],[],[],false]'
+    """
+    return json.dumps(plain(message, kind), separators=(",", ":"), ensure_ascii=True).encode()
+
+
+def plain(message: Message, kind: Kind) -> list[Any]:
+    """A message as lists, strings, numbers and truth values."""
+    match message:
+        case Change(seq, add, update, remove, whole) | Advertise(seq, add, update, remove, whole):
+            name = "change" if isinstance(message, Change) else "advertise"
+            changed = [[entry.id, entry.filter.values] for entry in update]
+            return [name, seq, _entries(add, kind), changed, list(remove), whole]
+        case Publish(number, event, publisher):
+            return ["publish", publisher, number, plain_event(event)]
+        case Acknowledge(seq):
+            return ["acknowledge", seq]
+        case Refuse(seq, number, reason):
+            return ["refuse", seq, number, reason]
+        case Hello(life, heard_life, heard):
+            return ["hello", life, heard_life, heard]
+
+
+def decode(data: bytes, kind: Kind, known: Callable[[int], Any]) -> Message:
+    """The message that was encoded so; `TidegateError` if none was.
+
+    `known` gives the filter with an id, as far as messages on this link have told: what an update
+    changes. It raises KeyError where there is none.
+    """
+    try:
+        return _read(json.loads(data), kind, lambda n, values: kind.reshaped(known(n), values))
+    except (ValueError, TypeError, KeyError, IndexError, RecursionError) as error:
+        raise TidegateError(f"this is no message: {error}") from None
+
+
+def plain_whole(message: Numbered, kind: Kind) -> list[Any]:
+    """A message as plain data that needs no knowledge of earlier ones to be read."""
+    spelled = plain(message, kind)
+    spelled[3] = _entries(message.update, kind)
+    return spelled
+
+
+def read_whole(spelled: Any, kind: Kind) -> Numbered:
+    """The message that was written so."""
+    message = _read(spelled, kind, lambda _, f: kind.read(f))
+    assert isinstance(message, Change | Advertise)
+    return message
+
+
+def plain_event(event: Event) -> Any:
+    """An event as JSON has it; `TidegateError` for a value that is none of the language."""
+    return _plain_value(event, MAX_DEPTH)
+
+
+def event_size(event: Event) -> int:
+    """The bytes that an event takes in a message."""
+    return len(json.dumps(plain_event(event), separators=(",", ":")))
+
+
+def read_event(plain: Any) -> Event:
+    """The event that was written so."""
+    if not isinstance(plain, dict):
+        raise ValueError("an event is attributes with their values")
+    return {name: _read_value(value) for name, value in plain.items()}
+
+
+def _entries(entries: tuple[Entry, ...], kind: Kind) -> list[Any]:
+    return [[entry.id, kind.plain(entry.filter)] for entry in entries]
+
+
+def _read(spelled: Any, kind: Kind, updated: Callable[[int, Any], Any]) -> Message:
+    match spelled:
+        case [
+            "change" | "advertise" as name,
+            int(seq),
+            list(add),
+            list(update),
+            list(remove),
+            bool(whole),
+        ]:
+            changed = tuple(Entry(_number(own), updated(own, said)) for own, said in update)
+            message = Change if name == "change" else Advertise
+            return message(seq, _read_entries(add, kind), changed, _numbers(remove), whole)
+        case ["publish", str(publisher), int(number), event]:
+            return Publish(number, read_event(event), publisher)
+        case ["acknowledge", int(seq)]:
+            return Acknowledge(seq)
+        case ["refuse", int() | None as seq, int() | None as number, str(reason)]:
+            return Refuse(seq, number, reason)
+        case ["hello", int(life), int(heard_life), int(heard)]:
+            return Hello(life, heard_life, heard)
+    raise ValueError("none of the messages is like that")
+
+
+def _read_entries(spelled: list[Any], kind: Kind) -> tuple[Entry, ...]:
+    return tuple(Entry(_number(own), kind.read(f)) for own, f in spelled)
+
+
+def _numbers(spelled: list[Any]) -> tuple[int, ...]:
+    return tuple(map(_number, spelled))
+
+
+def _number(spelled: Any) -> int:
+    if type(spelled) is not int:
+        raise ValueError(f"{spelled!r} is no id")
+    return spelled
+
+
+def _plain_value(value: Any, depth: int) -> Any:
+    if value is None or isinstance(value, bool | str):
+        return value
+    if type(value) is int or (type(value) is float and math.isfinite(value)):
+        return value
+    if isinstance(value, Mapping):
+        if not depth:
+            raise TidegateError(f"an event has structs nested deeper than {MAX_DEPTH}")
+        if not all(isinstance(name, str) for name in value):
+            raise TidegateError("the names of an event's attributes are strings")
+        return {name: _plain_value(value[name], depth - 1) for name in sorted(value)}
+    constant = normal(value)
+    if constant is OTHER:
+        raise TidegateError(f"{value!r} is no value of an event")
+    return [spell(constant)]
+
+
+def _read_value(plain: Any) -> Any:
+    if isinstance(plain, dict):
+        return {name: _read_value(value) for name, value in plain.items()}
+    if isinstance(plain, list):
+        (spelled,) = plain
+        return decode_literal(spelled)
+    return plain

@@ -1,0 +1,143 @@
+"""What does a broker have to know about filters?
+
+A broker and its policies work on filters of any **kind**: conditions on attributes, tree patterns
+on documents, sets of words. All they ask for stands in this file. A kind's answers may be
+approximate, but only outward: `covers` and `subsumes` say no when in doubt, `overlaps` and
+`overlapping` say yes, and a merger covers its members.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+Event = Mapping[str, Any]
+"""An event's content."""
+
+
+class Filter(Protocol):
+    """A Boolean condition on an event's content; immutable, equal and hashing by its meaning.
+
+    Filters of one `shape` differ in constants only: one may take the place of the other by an
+    update that names nothing but the constants.
+    """
+
+    @property
+    def size(self) -> int:
+        """How much there is to it, about as many as the bytes it takes to write it down."""
+
+    @property
+    def shape(self) -> object:
+        """What an update keeps; hashable."""
+
+    @property
+    def values(self) -> Any:
+        """The constants, as plain data: with the shape, they are the whole filter."""
+
+    def matches(self, event: Event, /) -> bool:
+        """Whether the event passes."""
+
+    def covers(self, other: Any, /) -> bool:
+        """Whether every event that matches the other is certain to match this one."""
+
+    def overlaps(self, other: Any, /) -> bool:
+        """Whether some event may match both."""
+
+    def __hash__(self) -> int: ...
+
+    def __eq__(self, other: object, /) -> bool: ...
+
+
+class FilterIndex(Protocol):
+    """Many filters, each under a number that the caller chose. Answers are numbers, in any order.
+
+    One thread at a time.
+    """
+
+    def __len__(self) -> int: ...
+
+    def add(self, number: int, f: Any, /) -> None:
+        """Take in a filter under a number that is free."""
+
+    def update(self, number: int, f: Any, /) -> None:
+        """Put another filter in the place of the one with this number."""
+
+    def remove(self, number: int, /) -> None:
+        """Forget the filter with this number."""
+
+    def match(self, event: Event, /) -> list[int]:
+        """The filters that match an event."""
+
+    def containing(self, f: Any, /) -> list[int]:
+        """The filters that cover this one."""
+
+    def contained(self, f: Any, /) -> list[int]:
+        """The filters that this one covers."""
+
+    def overlapping(self, f: Any, /) -> list[int]:
+        """The filters that overlap this one."""
+
+
+class FilterUnion(Protocol):
+    """Many filters, each under a number, and what they cover together."""
+
+    def add(self, number: int, f: Any, /) -> None:
+        """Take in a filter under a number that is free."""
+
+    def remove(self, number: int, /) -> None:
+        """Forget the filter with this number."""
+
+    def subsumes(self, f: Any, /) -> bool:
+        """Whether every event that matches f is certain to match one of the filters."""
+
+
+@dataclass(frozen=True, slots=True)
+class Merger:
+    """One filter that stands for several, and what it costs.
+
+    `imt` is the probability that an event matches the merger and none of its members; 0 is perfect.
+    """
+
+    filter: Any
+    members: tuple[int, ...]
+    imt: float
+
+
+class Kind(Protocol):
+    """A kind of filters: how they are written down, kept and merged."""
+
+    @property
+    def name(self) -> str:
+        """What the kind is called in messages."""
+
+    def index(self) -> FilterIndex:
+        """An empty index."""
+
+    def union(self) -> FilterUnion:
+        """An empty union."""
+
+    def mergers(
+        self, filters: Mapping[int, Any], imt: float, advertised: Sequence[Any] | None
+    ) -> list[Merger]:
+        """Which filters are worth merging; one that is not takes no part in any merger.
+
+        No merger costs more than `imt`, counting only events that somebody advertised, where that
+        is known.
+        """
+
+    def cost(self, merger: Any, members: Iterable[Any], advertised: Sequence[Any] | None) -> float:
+        """The IMT of a filter that covers all members; infinite if it cannot be told."""
+
+    def plain(self, f: Any) -> Any:
+        """A filter as plain data."""
+
+    def read(self, plain: Any) -> Any:
+        """The filter that was written so; `TidegateError` if none was."""
+
+    def reshaped(self, f: Any, values: Any) -> Any:
+        """The filter of the same shape with other constants; `TidegateError` if there is none."""
+
+    def objection(self, f: object) -> str | None:
+        """Why this cannot be taken as a filter, if it cannot."""
+
+    def refusal(self, event: object) -> str | None:
+        """Why this cannot be taken as an event, if it cannot."""

@@ -1,0 +1,82 @@
+"""What does a broker know of one neighbour or client?
+
+For a neighbour, how to decide what is forwarded to it: a policy for what is wanted by all others,
+and one for what all others advertise. What came from the link itself stands in the broker's tables.
+"""
+
+from typing import Any, Final
+
+from tidegate.overlay.difference import Difference
+from tidegate.overlay.filter import Kind
+from tidegate.overlay.messages import Advertise, Change, Entry
+from tidegate.overlay.policy import Choice, Policy
+from tidegate.overlay.stream import Stream
+from tidegate.overlay.work import Work
+
+
+class Link:
+    """One link of a broker.
+
+    `ready` says that messages can be sent: the link is up and, to a neighbour, greetings have been
+    exchanged.
+    """
+
+    def __init__(self, name: str, client: bool, choice: Choice, kind: Kind, work: Work) -> None:
+        self.name: Final = name
+        self.client: Final = client
+        self.stream: Final = Stream()
+        self.up = False
+        self.greeted = False
+        self.wanted: Final = Policy(choice, kind, work)  # by all others
+        self.offered: Final = Policy(choice.advertisements, kind, work)  # by all others
+
+    @property
+    def ready(self) -> bool:
+        """Whether messages can be sent."""
+        return self.up and (self.client or self.greeted)
+
+    @property
+    def forwards(self) -> bool:
+        """Whether there is anything to tell."""
+        return bool(self.wanted.active or self.offered.active)
+
+    def tell(
+        self, message: type[Change] | type[Advertise], difference: Difference
+    ) -> Change | Advertise | None:
+        """The message that tells what has changed, if anything has, kept until acknowledged."""
+        if not difference:
+            return None
+        told = message(
+            self.stream.number(),
+            _entries(difference.add),
+            _entries(difference.update),
+            tuple(difference.remove),
+        )
+        self.stream.keep(told)
+        return told
+
+    def everything(self) -> list[Change | Advertise]:
+        """The messages that tell all of it afresh."""
+        found: list[Change | Advertise] = [
+            Advertise(self.stream.number(), _entries(self.offered.active), whole=True),
+            Change(self.stream.number(), _entries(self.wanted.active), whole=True),
+        ]
+        for message in found:
+            self.stream.keep(message)
+        return found
+
+    def state(self, kind: Kind) -> Any:
+        """All of it as plain data."""
+        policies = [self.wanted.state(), self.offered.state()]
+        return [self.name, self.client, self.up, self.greeted, self.stream.state(kind), policies]
+
+    def restore(self, state: Any, kind: Kind) -> None:
+        """Be as another one of that name was."""
+        _, _, self.up, self.greeted, stream, (wanted, offered) = state
+        self.stream.restore(stream, kind)
+        self.wanted.restore(wanted)
+        self.offered.restore(offered)
+
+
+def _entries(filters: Any) -> tuple[Entry, ...]:
+    return tuple(Entry(number, f) for number, f in filters.items())

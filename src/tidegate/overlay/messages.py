@@ -1,0 +1,150 @@
+"""What do brokers and clients say to each other, and what does a broker want done?
+
+Messages are values. `Change` and `Advertise` are numbered, one after the other on each link and in
+each direction, so that a duplicate is known for one and a gap is noticed. They are applied as a
+whole, what is added before what is removed. Entries have ids that belong to the link: a broker
+never forwards an id of a client.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+from tidegate.overlay.filter import Event
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A filter under its id."""
+
+    id: int
+    filter: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What is wanted behind a link: entries that are new, have other constants, or are gone.
+
+    An update keeps the shape of the filter. `whole` says that nothing else is wanted: entries that
+    are not among those added are gone.
+    """
+
+    seq: int
+    add: tuple[Entry, ...] = ()
+    update: tuple[Entry, ...] = ()
+    remove: tuple[int, ...] = ()
+    whole: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Advertise:
+    """What may be published behind a link, told as `Change` tells what is wanted."""
+
+    seq: int
+    add: tuple[Entry, ...] = ()
+    update: tuple[Entry, ...] = ()
+    remove: tuple[int, ...] = ()
+    whole: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Publish:
+    """An event, the number that its publisher gave it, and, between brokers, who that is.
+
+    A publisher's numbers rise.
+    """
+
+    number: int
+    event: Event
+    publisher: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Acknowledge:
+    """All numbered messages up to this one have arrived, and none after it."""
+
+    seq: int
+
+
+@dataclass(frozen=True, slots=True)
+class Refuse:
+    """Something was not taken, and has changed nothing: a numbered message, or an event."""
+
+    seq: int | None
+    number: int | None
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Hello:
+    """Who speaks, and what it has heard of the other one so far.
+
+    A broker that has lost its memory comes back in another `life`.
+    """
+
+    life: int
+    heard_life: int
+    heard: int
+
+
+Message: TypeAlias = Change | Advertise | Publish | Acknowledge | Refuse | Hello
+Numbered: TypeAlias = Change | Advertise
+
+
+@dataclass(frozen=True, slots=True)
+class LinkUp:
+    """A link has come up, to a broker or to a client."""
+
+    client: bool
+
+
+@dataclass(frozen=True, slots=True)
+class LinkDown:
+    """A link has gone down; what was under way on it may be lost."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tick:
+    """Some time has passed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Restart:
+    """The broker runs again, with the memory it had; every link is down until it comes up."""
+
+
+Input: TypeAlias = Message | LinkUp | LinkDown | Tick | Restart
+
+
+@dataclass(frozen=True, slots=True)
+class Persist:
+    """Before anything that follows is done, write down that this came in on that link.
+
+    All that was written down since a snapshot, handled again, gives the same state.
+    """
+
+    link: str
+    input: Input
+
+
+@dataclass(frozen=True, slots=True)
+class Send:
+    """Send a message on a link."""
+
+    link: str
+    message: Message
+
+
+@dataclass(frozen=True, slots=True)
+class Deliver:
+    """Hand an event to a client, for these subscriptions of it."""
+
+    link: str
+    event: Event
+    publisher: str
+    number: int
+    subscriptions: tuple[int, ...]
+
+
+Effect: TypeAlias = Persist | Send | Deliver
+
+EMPTY: Final = 0  # the number before the first message of a link

@@ -1,0 +1,106 @@
+"""Who asked for which filter?
+
+What comes in has a **source**: the link it came from and its id there. A policy gives each distinct
+filter one number, however many sources ask for it, and hears of it again when the last of them goes
+(*identity*, in which equal filters are forwarded once). In the *simple* policy every source has a
+number of its own.
+
+A number stays with a filter whose constants are updated, where that is all that happens: no other
+source shares the filter, none has the new one already, and the shape stays.
+"""
+
+from collections.abc import Iterable
+from typing import Any, TypeAlias
+
+from tidegate.overlay.difference import Difference, Watch
+from tidegate.overlay.filter import Kind
+
+Source: TypeAlias = tuple[str, int]
+Asked: TypeAlias = Iterable[tuple[Source, Any]]
+
+
+class Sources:
+    """The filters that came in, under numbers that are never given twice."""
+
+    def __init__(self, *, distinct: bool) -> None:
+        self.filters: dict[int, Any] = {}
+        self._distinct = distinct
+        self._numbers: dict[Source, int] = {}
+        self._shared: dict[int, int] = {}  # how many sources a number has, where distinct
+        self._known: dict[Any, int] = {}  # the number of a filter, where distinct
+        self._next = 1
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    def __contains__(self, source: Source) -> bool:
+        return source in self._numbers
+
+    def step(self, add: Asked, update: Asked, remove: Iterable[Source]) -> Difference:
+        """Take in what has changed, as a whole: sources that are new, asking for another filter, or
+        gone.
+        """
+        watch = Watch(self.filters)
+        for source, f in add:
+            self._numbers[source] = self._join(f, watch)
+        for source, f in update:
+            self._move(source, f, watch)
+        for source in remove:
+            self._leave(self._numbers.pop(source), watch)
+        return watch.difference()
+
+    def state(self, kind: Kind) -> Any:
+        """All of it as plain data."""
+        filters = [[number, kind.plain(f)] for number, f in self.filters.items()]
+        return [self._next, filters, [[*source, n] for source, n in self._numbers.items()]]
+
+    def restore(self, kind: Kind, state: Any) -> None:
+        """Be as another one was."""
+        self._next, filters, numbers = state
+        for number, plain in filters:
+            self._put(number, kind.read(plain))
+            self._shared[number] = 0
+        for link, own, number in numbers:
+            self._numbers[link, own] = number
+            self._shared[number] += 1
+
+    def _join(self, f: Any, watch: Watch) -> int:
+        number = self._known.get(f) if self._distinct else None
+        if number is None:
+            number = self._next
+            self._next += 1
+            watch.touch(number)
+            self._put(number, f)
+            self._shared[number] = 0
+        self._shared[number] += 1
+        return number
+
+    def _leave(self, number: int, watch: Watch) -> None:
+        self._shared[number] -= 1
+        if not self._shared[number]:
+            watch.touch(number)
+            self._drop(number)
+            del self._shared[number]
+
+    def _move(self, source: Source, f: Any, watch: Watch) -> None:
+        number = self._numbers[source]
+        old = self.filters[number]
+        if old == f:
+            return
+        if self._shared[number] == 1 and f not in self._known and old.shape == f.shape:
+            watch.touch(number)
+            self._drop(number)
+            self._put(number, f)
+            return
+        self._numbers[source] = self._join(f, watch)
+        self._leave(number, watch)
+
+    def _put(self, number: int, f: Any) -> None:
+        self.filters[number] = f
+        if self._distinct:
+            self._known[f] = number
+
+    def _drop(self, number: int) -> None:
+        f = self.filters.pop(number)
+        if self._distinct:
+            del self._known[f]

@@ -1,0 +1,213 @@
+"""How does a change on one link change what is forwarded to the others?
+
+What is wanted behind a link is forwarded to every other neighbour, reduced by that neighbour's
+policy. With advertisements, only what overlaps something that the neighbour has advertised is: an
+advertisement constrains what it names and nothing else. So a new advertisement pulls towards it
+everything that overlaps it, and when one goes, what overlaps none of the others is withdrawn.
+Advertisements themselves go to every other neighbour, by a policy of their own.
+
+Every change is one step: all tables and policies follow before anything is sent.
+"""
+
+from collections.abc import Iterable
+from typing import Any, Final, NamedTuple, TypeAlias
+
+from tidegate.overlay.difference import Difference
+from tidegate.overlay.filter import Event, FilterIndex, Kind
+from tidegate.overlay.link import Link
+from tidegate.overlay.policy import Choice
+from tidegate.overlay.policy.sources import Source
+from tidegate.overlay.table import Table
+from tidegate.overlay.work import Work
+
+_FEW: Final = 16
+"""Advertisements of a link that are asked one by one."""
+
+Filters: TypeAlias = dict[int, Any]
+
+
+class Asked(NamedTuple):
+    """A change that came in on a link, by ids."""
+
+    add: Filters
+    update: Filters
+    remove: Iterable[int]
+
+
+class Offers:
+    """What is advertised behind one link."""
+
+    def __init__(self, kind: Kind, work: Work) -> None:
+        self.filters: Filters = {}
+        self._kind = kind
+        self._work = work
+        self._index: FilterIndex | None = None
+
+    def follow(self, asked: Asked) -> None:
+        """Take in a change."""
+        self.filters.update(asked.add | asked.update)
+        for own in asked.remove:
+            del self.filters[own]
+        self._index = None
+
+    def allow(self, event: Event) -> bool:
+        """Whether an event is among what is advertised."""
+        return any(f.matches(event) for f in self.filters.values())
+
+    def overlap(self, f: Any) -> bool:
+        """Whether something that is advertised may match a filter."""
+        if len(self.filters) <= _FEW:
+            return any(advertised.overlaps(f) for advertised in self.filters.values())
+        if self._index is None:
+            self._index = self._kind.index()
+            for own, advertised in self.filters.items():
+                self._index.add(own, advertised)
+        self._work.questions += 1
+        return bool(self._index.overlapping(f))
+
+
+class Routing:
+    """The tables of a broker, and the policies of its links."""
+
+    def __init__(self, kind: Kind, choice: Choice, advertisements: bool, work: Work) -> None:
+        self.links: Final[dict[str, Link]] = {}
+        self.wanted: Final = Table(kind, work)
+        self.offered: Final[dict[str, Offers]] = {}
+        self._kind = kind
+        self._choice = choice
+        self._advertisements = advertisements
+        self._work = work
+
+    def add_link(self, name: str, client: bool) -> Link:
+        """Know another link; to a neighbour, everything known so far is to be forwarded."""
+        link = Link(name, client, self._choice, self._kind, self._work)
+        self.links[name] = link
+        self.offered[name] = Offers(self._kind, self._work)
+        if not client and not self._choice.floods:
+            link.wanted.advertised(self._advertised(name))
+            link.wanted.step(
+                [(source, f) for source, f in self.wanted.by_age() if self._admitted(name, f)],
+                (),
+                (),
+            )
+            offers = (
+                ((other, own), f)
+                for other, offered in self.offered.items()
+                for own, f in offered.filters.items()
+            )
+            link.offered.step(offers, (), ())
+        return link
+
+    def want(self, origin: str, asked: Asked) -> dict[str, Difference]:
+        """Follow a change of what is wanted; what that changes for each neighbour."""
+        for own, f in asked.add.items():
+            self.wanted.add((origin, own), f)
+        for own, f in asked.update.items():
+            self.wanted.update((origin, own), f)
+        for own in asked.remove:
+            self.wanted.remove((origin, own))
+        return {link.name: self._want(link, origin, asked) for link in self._others(origin)}
+
+    def offer(self, origin: str, asked: Asked) -> tuple[dict[str, Difference], Difference]:
+        """Follow a change of what is advertised.
+
+        What that changes for each neighbour; and how what is wanted of the link where it came from
+        changes.
+        """
+        before = dict(self.offered[origin].filters)
+        self.offered[origin].follow(asked)
+        told = {
+            link.name: link.offered.step(
+                [((origin, own), f) for own, f in asked.add.items()],
+                [((origin, own), f) for own, f in asked.update.items()],
+                [(origin, own) for own in asked.remove],
+            )
+            for link in self._others(origin)
+        }
+        link = self.links[origin]
+        if link.client or self._choice.floods:
+            return told, Difference()
+        return told, self._pull(link, asked, before)
+
+    def tick(self) -> list[tuple[Link, Difference, Difference]]:
+        """Let policies do what they do now and then: how what each link is told changes."""
+        return [(link, link.wanted.tick(), link.offered.tick()) for link in self._others(None)]
+
+    def state(self) -> dict[str, Any]:
+        """All of it as plain data."""
+        plain = self._kind.plain
+        return {
+            "links": [link.state(self._kind) for link in self.links.values()],
+            "wanted": [[*source, plain(f)] for source, f in self.wanted.by_age()],
+            "offered": [
+                [link, own, plain(f)]
+                for link, offers in self.offered.items()
+                for own, f in offers.filters.items()
+            ],
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Be as another one was."""
+        for own in state["links"]:
+            name, client = own[:2]
+            self.links[name] = Link(name, client, self._choice, self._kind, self._work)
+            self.offered[name] = Offers(self._kind, self._work)
+        for name, number, f in state["wanted"]:
+            self.wanted.add((name, number), self._kind.read(f))
+        for name, number, f in state["offered"]:
+            self.offered[name].filters[number] = self._kind.read(f)
+        for own in state["links"]:
+            link = self.links[own[0]]
+            link.restore(own, self._kind)
+            link.wanted.advertised(self._advertised(link.name))
+
+    # -- what is forwarded to a neighbour
+
+    def _others(self, origin: str | None) -> Iterable[Link]:
+        if self._choice.floods:
+            return ()
+        return [x for x in self.links.values() if not x.client and x.name != origin]
+
+    def _want(self, link: Link, origin: str, asked: Asked) -> Difference:
+        add = [((origin, own), f) for own, f in asked.add.items() if self._admitted(link.name, f)]
+        update: list[tuple[Source, Any]] = []
+        remove = [(origin, own) for own in asked.remove if (origin, own) in link.wanted]
+        for own, f in asked.update.items():
+            source = origin, own
+            admitted, before = self._admitted(link.name, f), source in link.wanted
+            if admitted:
+                (update if before else add).append((source, f))
+            elif before:
+                remove.append(source)
+        return link.wanted.step(add, update, remove)
+
+    def _pull(self, link: Link, asked: Asked, before: Filters) -> Difference:
+        """Forward to a link what its new advertisements ask for, and withdraw what none does."""
+        policy = link.wanted
+        widened = {*asked.add.values(), *asked.update.values()}
+        narrowed = {before[own] for own in (*asked.update, *asked.remove)}
+        add = {
+            source: self.wanted[source]
+            for f in widened
+            for source in self.wanted.overlapping(f)
+            if source[0] != link.name and source not in policy
+        }
+        remove = {
+            source: None
+            for f in narrowed
+            for source in self.wanted.overlapping(f)
+            if source in policy and not self._admitted(link.name, self.wanted[source])
+        }
+        first = policy.advertised(self._advertised(link.name))
+        return first.then(policy.step(sorted(add.items(), key=_source), (), sorted(remove)))
+
+    def _admitted(self, link: str, f: Any) -> bool:
+        """Whether a filter is forwarded to a neighbour, by what that has advertised."""
+        return not self._advertisements or self.offered[link].overlap(f)
+
+    def _advertised(self, link: str) -> list[Any] | None:
+        return list(self.offered[link].filters.values()) if self._advertisements else None
+
+
+def _source(item: tuple[Source, Any]) -> Source:
+    return item[0]

@@ -1,0 +1,106 @@
+"""Numbered messages to and from one neighbour: each is heard once, in order, and none is lost.
+
+Links are FIFO while they are up, and lose what is under way when they go down. So what was sent is
+kept until it is acknowledged. When a link comes up, both sides say how far they have heard the
+other one (`Hello`), and what is missing is sent again. A side that has lost its memory says so by
+another `life`; then what it lacks cannot be sent again, and it is told everything afresh.
+
+Acknowledgements never delay anything: they are for cleaning up, for sending again what stays
+unacknowledged for two ticks, and for suspecting a neighbour that is silent for longer.
+"""
+
+from collections import deque
+from enum import Enum
+from typing import Any, Final
+
+from tidegate.overlay.encoding import plain_whole, read_whole
+from tidegate.overlay.filter import Kind
+from tidegate.overlay.messages import EMPTY, Hello, Numbered
+
+RESEND: Final = 2  # ticks
+
+
+class Place(Enum):
+    """Where a message stands in what has been heard."""
+
+    NEXT = "next"
+    PAST = "past"
+    FUTURE = "future"
+
+
+class Stream:
+    """Both directions of one link; the neighbour is a broker or a client."""
+
+    def __init__(self) -> None:
+        self.sent = EMPTY  # the number of the last message sent
+        self.heard = EMPTY  # the number of the last message heard
+        self.heard_life = 0
+        self.silence = 0  # ticks since something unacknowledged was last acknowledged or resent
+        self.waited = 0  # ticks since anything was acknowledged
+        self._kept: deque[Numbered] = deque()
+
+    @property
+    def unacknowledged(self) -> list[Numbered]:
+        """What the neighbour may not have heard."""
+        return list(self._kept)
+
+    def number(self) -> int:
+        """The number of the next message."""
+        self.sent += 1
+        return self.sent
+
+    def keep(self, message: Numbered) -> None:
+        """Keep a message until it is acknowledged."""
+        self._kept.append(message)
+
+    def place(self, seq: int) -> Place:
+        """Where a message that has arrived stands."""
+        if seq == self.heard + 1:
+            return Place.NEXT
+        return Place.PAST if seq <= self.heard else Place.FUTURE
+
+    def acknowledged(self, seq: int) -> bool:
+        """Forget what has been heard. False if that was never sent: it changes nothing."""
+        if seq > self.sent:
+            return False
+        while self._kept and self._kept[0].seq <= seq:
+            self._kept.popleft()
+            self.silence = self.waited = 0
+        return True
+
+    def tick(self) -> list[Numbered]:
+        """What is to be sent again, because it has stayed unacknowledged for too long."""
+        if not self._kept:
+            self.silence = self.waited = 0
+            return []
+        self.silence += 1
+        self.waited += 1
+        if self.silence < RESEND:
+            return []
+        self.silence = 0
+        return list(self._kept)
+
+    def greeted(self, hello: Hello, life: int) -> bool:
+        """Follow a neighbour's greeting; whether it has to be told everything afresh."""
+        if hello.life != self.heard_life:
+            self.heard_life = hello.life
+            self.heard = EMPTY
+        first = self._kept[0].seq if self._kept else self.sent + 1
+        known = hello.heard_life == life and first <= hello.heard + 1 <= self.sent + 1
+        if known:
+            self.acknowledged(hello.heard)
+        else:
+            self._kept.clear()
+            self.sent = hello.heard if hello.heard_life == life else EMPTY
+        self.silence = self.waited = 0
+        return not known
+
+    def state(self, kind: Kind) -> Any:
+        """All of it as plain data."""
+        kept = [plain_whole(message, kind) for message in self._kept]
+        return [self.sent, self.heard, self.heard_life, self.silence, self.waited, kept]
+
+    def restore(self, state: Any, kind: Kind) -> None:
+        """Be as another one was."""
+        self.sent, self.heard, self.heard_life, self.silence, self.waited, kept = state
+        self._kept.extend(read_whole(spelled, kind) for spelled in kept)

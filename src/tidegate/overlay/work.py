@@ -1,0 +1,25 @@
+"""What has a broker done, in units that do not depend on the machine, and what has it noticed?"""
+
+from dataclasses import dataclass
+
+
+@dataclass(slots=True)
+class Work:
+    """Units of work since the broker was made; a cost model gives each its time."""
+
+    inserts: int = 0  # filters put into an index, or put in the place of another one there
+    removals: int = 0  # filters taken out of one
+    questions: int = 0  # asked of an index of filters: who covers, is covered, overlaps, subsumes
+    merged: int = 0  # filters that were looked at for mergers
+    events: int = 0  # events matched
+    found: int = 0  # filters that matched them
+
+
+@dataclass(slots=True)
+class Tally:
+    """What a broker has noticed since it was made."""
+
+    refused: int = 0  # inputs that were answered with a refusal
+    repeated: int = 0  # inputs that had come before, or came too early
+    rebuffed: int = 0  # refusals by others
+    undelivered: int = 0  # events for a link that was not up
