@@ -75,10 +75,9 @@ class Merging:
         """Know what is advertised: that says how imperfect a merger is."""
         self._advertised = None if filters is None else list(filters)
         watch = Watch(self.active)
-        if self._imt:
-            for number in sorted(self._members, reverse=True):
-                if not self._affordable(number):
-                    self._undo(number, watch)
+        for number in sorted(self._members, reverse=True):
+            if not self._affordable(number):
+                self._undo(number, watch)
         return watch.difference()
 
     def state(self) -> Any:

@@ -1,0 +1,204 @@
+"""What may happen in a network: overlays, actions of clients and delays, made up by hypothesis.
+
+Filters come in families of one shape, so that a subscription can be updated within its own. Beside
+families of ranges and lists on few attributes, where much is covered, overlaps and merges, there
+are filters at random over the whole language.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from random import Random
+from typing import Any
+
+from hypothesis import strategies as st
+
+import tidegate as tg
+from tests import generate
+from tests.overlay.words import WORDS, WordKind, Words
+from tests.overlay.world import Make, World
+from tidegate.algebra.histogram import Histogram
+from tidegate.overlay.attributes import Attributes
+from tidegate.overlay.broker import Broker
+from tidegate.overlay.filter import Kind
+from tidegate.overlay.policy import Choice
+
+Action = tuple[str, int, int, int]
+
+CHOICES = {
+    "simple": Choice("simple"),
+    "identity": Choice("identity"),
+    "covering": Choice("covering"),
+    "subsumption": Choice("subsumption", period=2, rate=4),
+    "merging": Choice("merging", size=1, period=2),
+    "imperfect merging": Choice("merging", imt=0.2, rate=2),
+    "flood": Choice("flood"),
+}
+
+
+@dataclass(frozen=True)
+class Pool:
+    """What histories are made of: a kind, filters in families of one shape, and events."""
+
+    kind: Kind
+    families: list[list[Any]]
+    events: list[Any]
+
+    def filter(self, family: int, member: int) -> Any:
+        chosen = self.families[family % len(self.families)]
+        return chosen[member % len(chosen)]
+
+    @cached_property
+    def family_of(self) -> dict[Any, int]:
+        return {f: i for i, family in enumerate(self.families) for f in family}
+
+    @cached_property
+    def _matching(self) -> dict[Any, list[Any]]:
+        return {f: [e for e in self.events if f.matches(e)] for f in self.family_of}
+
+    def wanted_by(self, f: Any, pick: int) -> Any:
+        """An event that matches a filter, if one does."""
+        among = self._matching[f] or self.events
+        return among[pick % len(among)]
+
+
+def words() -> Pool:
+    rng = Random(1)
+    families = []
+    for size in (1, 2, 3, 5):
+        runs = [WORDS[i : i + size] for i in range(len(WORDS) - size + 1)]
+        drawn = ["".join(rng.sample(WORDS, size)) for _ in range(4)]
+        families.append(list(dict.fromkeys(Words(frozenset(w)) for w in runs + drawn)))
+    return Pool(WordKind(), families, [{"word": word} for word in WORDS])
+
+
+TEMPLATES = [
+    "volume < :n",
+    "volume >= :n",
+    "volume BETWEEN :n AND :m",
+    "volume BETWEEN :n AND :m AND flag",
+    "volume > :n AND price < :p",
+    "volume <= :n OR price > :p",
+    "price <= :p AND flag",
+    "symbol = :s",
+    "symbol = :s AND volume <= :n",
+    "symbol >= :s AND NOT (volume = :n)",
+    "startswith(symbol, :s) AND volume < :n",
+    "contains(symbol, :s)",
+    "trade.price > :p",
+    "volume IS NULL OR volume < :n",
+]
+VALUES: dict[str, list[Any]] = {
+    "n": [-1, 0, 1, 2, 5, 32768],
+    "m": [0, 1, 4, 32768, 2**24],
+    "p": [-1.0, 0.0, 0.5, 1.0, 100.0],
+    "s": ["a", "ab", "b", "日"],
+}
+ALWAYS = ["volume IS NULL OR volume IS NOT NULL", "volume >= 0", "price > 0.0D", "symbol > 'a'"]
+
+
+def attributes(*, typed: bool) -> Pool:
+    rng = Random(7)
+    schema = tg.Schema(generate.TYPES) if typed else None
+    events = generate.events(rng, 120)
+    kind = Attributes(schema, Histogram.from_events(events, schema))
+    families = []
+    for text in TEMPLATES:
+        names = tg.parse(text, schema).parameters
+        drawn = [{name: rng.choice(VALUES[name]) for name in names} for _ in range(9)]
+        made = [kind.parse(text, **given) for given in drawn]
+        families.append(list(dict.fromkeys(f for f in made if f.shape == made[0].shape)))
+    families += [[kind.parse(text)] for text in ALWAYS]
+    families += [[kind.parse(str(c))] for c in generate.filters(rng, 14, typed)]
+    return Pool(kind, families, events)
+
+
+POOLS: dict[str, Callable[[], Pool]] = {
+    "words": words,
+    "attributes": lambda: attributes(typed=False),
+    "typed attributes": lambda: attributes(typed=True),
+}
+
+NUMBER = st.integers(0, 60)
+WHAT = st.sampled_from(
+    [
+        *(["subscribe"] * 5 + ["move"] * 3 + ["publish"] * 2 + ["cancel"] * 3 + ["update"] * 3),
+        *(["probe"] * 4),
+        *(["advertise"] * 2 + ["unadvertise", "advertise and publish", "tick", "settle"]),
+    ]
+)
+ACTIONS = st.lists(st.tuples(WHAT, NUMBER, NUMBER, NUMBER), min_size=30, max_size=70)
+PARENTS = st.lists(st.integers(0, 5), max_size=4).map(
+    lambda drawn: [parent % (i + 1) for i, parent in enumerate(drawn)]
+)
+
+
+def act(world: World, pool: Pool, action: Action) -> None:
+    """Let one thing happen. What cannot happen, as there is nobody to do it, does not."""
+    what, a, b, c = action
+    client = world.clients[a % len(world.clients)]
+    standing = world.standing()
+    offers = [offer for offer in world.offers if not offer.withdrawn]
+    event = pool.events[(b * 61 + c) % len(pool.events)]
+    if what == "subscribe":
+        world.subscribe(client, pool.filter(b, c))
+    elif what == "move":
+        for _ in range(1 + b % 4):
+            world.move(a)
+    elif what == "probe":
+        for _ in range(1 + b % 6):
+            arrived = world.move(a)
+            if arrived is not None and standing:
+                wanted = standing[c % len(standing)].versions[-1]
+                world.publish(f"{arrived}.0", pool.wanted_by(wanted, b))
+    elif what == "publish":
+        world.publish(client, event)
+    elif what == "cancel" and standing:
+        world.cancel(standing[a % len(standing)])
+    elif what == "update" and standing:
+        subscription = standing[a % len(standing)]
+        family = pool.families[pool.family_of[subscription.versions[-1]]]
+        world.update(subscription, family[c % len(family)])
+    elif what == "advertise" and world.advertisements:
+        world.advertise(client, pool.filter(b, c))
+    elif what == "unadvertise" and offers:
+        world.unadvertise(offers[a % len(offers)])
+    elif what == "advertise and publish" and world.advertisements:
+        f = pool.filter(b, c)
+        world.advertise(client, f)
+        world.publish(client, pool.wanted_by(f, a))
+        world.publish(client, pool.wanted_by(f, a + 1))
+    elif what == "tick":
+        for name in list(world.brokers):
+            if not (a + b) % 3 or name == world.home[client]:
+                world.tick(name)
+    elif what == "settle":
+        world.settle()
+
+
+def run(
+    pool: Pool,
+    choice: Choice,
+    parents: list[int],
+    actions: list[Action],
+    *,
+    advertisements: bool,
+    make: Make = Broker,
+) -> World:
+    """A world after a history, quiet, and checked; then emptied, and checked again."""
+    world = World(pool.kind, choice, parents, advertisements=advertisements, make=make)
+    if advertisements:
+        world.advertise(world.clients[0], pool.filter(9, 0))
+    for action in actions:
+        act(world, pool, action)
+    finish(world, pool)
+    return world
+
+
+def finish(world: World, pool: Pool) -> None:
+    world.settle()
+    world.check_quiet(pool.events, exact=not world.choice.imt)
+    for subscription in world.standing():
+        world.cancel(subscription)
+    world.settle()
+    world.check_empty()

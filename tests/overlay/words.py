@@ -1,0 +1,130 @@
+"""Another kind of filters, to show that brokers and policies know none in particular.
+
+A filter is a set of words, and an event one word; all questions are about sets.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from tidegate.errors import FilterError
+from tidegate.overlay.filter import Event, Merger
+from tidegate.overlay.scan import ScanIndex
+
+WORDS: Final = "abcdefgh"
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """A filter: one of the words."""
+
+    words: frozenset[str]
+
+    @property
+    def size(self) -> int:
+        return len(self.words)
+
+    @property
+    def shape(self) -> int:
+        return len(self.words)
+
+    @property
+    def values(self) -> list[str]:
+        return sorted(self.words)
+
+    def matches(self, event: Event, /) -> bool:
+        return event["word"] in self.words
+
+    def covers(self, other: "Words", /) -> bool:
+        return self.words >= other.words
+
+    def overlaps(self, other: "Words", /) -> bool:
+        return bool(self.words & other.words)
+
+    def __repr__(self) -> str:
+        return f"<{''.join(sorted(self.words))}>"
+
+
+class WordUnion:
+    """Sets of words, and what they are together."""
+
+    def __init__(self) -> None:
+        self._filters: dict[int, Words] = {}
+
+    def add(self, number: int, f: Words, /) -> None:
+        self._filters[number] = f
+
+    def remove(self, number: int, /) -> None:
+        del self._filters[number]
+
+    def subsumes(self, f: Words, /) -> bool:
+        return f.words <= _together(self._filters.values())
+
+
+class WordKind:
+    """The kind; all words are equally likely."""
+
+    name: Final = "words"
+
+    def index(self) -> ScanIndex:
+        return ScanIndex()
+
+    def union(self) -> WordUnion:
+        return WordUnion()
+
+    def mergers(
+        self, filters: Mapping[int, Words], imt: float, advertised: Sequence[Words] | None
+    ) -> list[Merger]:
+        """Runs of the alphabet from a set's first to its last word, where two of them meet."""
+        found: list[tuple[Words, tuple[int, ...]]] = []
+        for number, f in filters.items():
+            for place, (merger, members) in enumerate(found):
+                both = [filters[n] for n in members] + [f]
+                run = _run(merger.words | f.words)
+                if merger.overlaps(f) and self.cost(run, both, advertised) <= imt:
+                    found[place] = run, (*members, number)
+                    break
+            else:
+                found.append((f, (number,)))
+        return [
+            Merger(f, members, self.cost(f, [filters[n] for n in members], advertised))
+            for f, members in found
+            if len(members) > 1
+        ]
+
+    def cost(
+        self, merger: Words, members: Iterable[Words], advertised: Sequence[Words] | None
+    ) -> float:
+        extra = merger.words - _together(members)
+        if advertised is not None:
+            extra &= _together(advertised)
+        return len(extra) / len(WORDS)
+
+    def plain(self, f: Words) -> str:
+        return "".join(sorted(f.words))
+
+    def read(self, plain: Any) -> Words:
+        if not isinstance(plain, str) or set(plain) - set(WORDS):
+            raise FilterError(f"{plain!r} is no set of words")
+        return Words(frozenset(plain))
+
+    def reshaped(self, f: Words, values: Any) -> Words:
+        if not isinstance(values, list) or len(set(values)) != f.shape:
+            raise FilterError(f"{values!r} are other words than there were")
+        return self.read("".join(values))
+
+    def objection(self, f: object) -> str | None:
+        return None if isinstance(f, Words) else "it is not a set of words"
+
+    def refusal(self, event: object) -> str | None:
+        word = isinstance(event, Mapping) and event.get("word") in tuple(WORDS)
+        return None if word else "an event is one word"
+
+
+def _together(filters: Iterable[Words]) -> frozenset[str]:
+    return frozenset().union(*(f.words for f in filters))
+
+
+def _run(words: frozenset[str]) -> Words:
+    first, last = WORDS.index(min(words)), WORDS.index(max(words))
+    return Words(frozenset(WORDS[first : last + 1]))
