@@ -13,7 +13,6 @@ import shutil
 import tempfile
 import time
 from collections import Counter
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +23,7 @@ import pyarrow.parquet as pq
 from bench.baselines import SparkJoin, spark_session
 from bench.figure import Figure
 from tidegate.lab.matching import PADRES_B, padres
-from tidegate.lab.trade import Trade, trade
+from tidegate.lab.trade import Trade, narrowed, trade
 from tidegate.pipeline import Store, compiling
 from tidegate.pipeline.matching import match
 
@@ -61,7 +60,9 @@ def run() -> Iterator[Figure]:
         yield from rules.delivered("pairs", LISTED)
         yield from rules.with_tail()
         rules.forget()
-        few = Case(spark, place / "sparse", "sparse", _narrow(trade(RULES, SEED)), SPARSE)
+        few = Case(
+            spark, place / "sparse", "sparse", narrowed(trade(RULES, SEED), NARROWER), SPARSE
+        )
         yield few.sparse()
         few.forget()
         conjunctions = Case(
@@ -70,17 +71,6 @@ def run() -> Iterator[Figure]:
         yield from conjunctions.counts(times=100)
         yield from conjunctions.delivered("lists", PAIRED)
         yield from conjunctions.delivered("pairs", PAIRED)
-
-
-def _narrow(workload: Trade) -> Trade:
-    """The same rules with price ranges so much narrower that about ten match an event."""
-    middle = (workload.lows.astype(np.int64) + workload.highs) // 2
-    reach = (workload.highs.astype(np.int64) - workload.lows) // (2 * NARROWER)
-    return replace(
-        workload,
-        lows=(middle - reach).astype(np.uint16),
-        highs=(middle + reach).astype(np.uint16),
-    )
 
 
 class Case:

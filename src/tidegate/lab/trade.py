@@ -9,7 +9,7 @@ of `Trade.ranges`. Prices are whole cents there, and doubles in the tables.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
@@ -151,6 +151,17 @@ def trade(count: int, seed: int) -> Trade:
         random.integers(0, len(VENUES), count, np.uint8),
         random.integers(0, len(SIDES), count, np.uint8),
         seed,
+    )
+
+
+def narrowed(workload: Trade, times: int) -> Trade:
+    """The same rules with ranges of prices so many times narrower, so that fewer match an event."""
+    middle = (workload.lows.astype(np.int64) + workload.highs) // 2
+    reach = (workload.highs.astype(np.int64) - workload.lows) // (2 * times)
+    return replace(
+        workload,
+        lows=(middle - reach).astype(np.uint16),
+        highs=(middle + reach).astype(np.uint16),
     )
 
 
