@@ -20,7 +20,7 @@ import pytest
 import tidegate as tg
 from tests.pipeline import streams
 from tests.pipeline.streams import Stream
-from tidegate.pipeline import ParquetFolder, Store, bases, compiling, pins, vacuum
+from tidegate.pipeline import ParquetFolder, Store, compiling, pins, vacuum
 from tidegate.pipeline.matcher import matcher
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ def test_a_worker_refuses_a_damaged_base_by_name(
     store = Store.create(tmp_path / "store")
     streams.add_some(store, "some", 20)
     base = streams.write_base(store)
-    (path,) = bases.folder(store.path).glob(f"{part}*")
+    (path,) = Path(store.path, "bases").glob(f"{part}*")
     damage(path)
     name = path.name if path.exists() or part != "base-" else "is not compiled"
     with pytest.raises(tg.TidegateError, match=name):
@@ -138,12 +138,12 @@ def test_a_stream_refuses_a_damaged_base_and_goes_on_when_it_is_gone(
     stream = streams.make(tmp_path, batches=2)
     schema = tg.Schema(stream.source(spark).schema)
     compiling.compile_base(stream.store, spark, schema, 3)
-    (path,) = bases.folder(stream.store.path).glob(f"{part}*")
+    (path,) = Path(stream.store.path, "bases").glob(f"{part}*")
     damage(path)
     with pytest.raises(Exception, match=path.name):
         stream.run(spark)
     stream.store.remove("all")
-    for each in bases.folder(stream.store.path).iterdir():
+    for each in Path(stream.store.path, "bases").iterdir():
         each.unlink()
     stream.run(spark)
     # a worker finds out after the pin, the driver before
@@ -211,8 +211,8 @@ def test_a_disk_that_is_full_while_a_store_is_written_leaves_it_as_it_was(
     again = Store.open(store.path)
     assert again.version() == 2
     assert again.subscriptions() == before
-    assert list(bases.folder(store.path).glob("base-*")) == []
+    assert list(Path(store.path, "bases").glob("base-*")) == []
     again.add("next", "price > 1")
     vacuum(again, older_than=0)
-    assert list(bases.folder(store.path).glob("*")) == []
+    assert list(Path(store.path, "bases").glob("*")) == []
     assert len(again.files()) == len(list(Path(store.path, "changes").glob("*.parquet"))) == 3

@@ -127,7 +127,7 @@ def test_changes_count_from_the_next_batch_and_every_version_reproduces_its_noti
     assert batches["many-"] & {2, 3}
     assert batches["second-"] <= {1, 2, 3, 4, 5}
     # nothing was compiled but at the start
-    assert len(list(bases.folder(store.path).glob("base-*.json"))) == 1
+    assert len(list(Path(store.path, "bases").glob("base-*.json"))) == 1
 
 
 def test_a_query_that_runs_sees_what_comes_and_bases_are_made_beside_it(

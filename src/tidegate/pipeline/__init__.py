@@ -12,6 +12,7 @@ The subscription store
 - `upkeep`: how a store stays small
 - `log`: which files make up a version; `damage`: which file of a log is damaged
 - `rows`: how changes are kept in Parquet files; `spelling`: how values of parameters are
+- `objects`: how all else in a store is kept, in a folder or in an object store
 
 Matching
 
@@ -19,6 +20,7 @@ Matching
 - `streaming`: how a stream's notifications are delivered once; `sinks`: where they go
 - `pins`: which version a micro-batch used
 - `bases`: what a compiled base is; `compiling`: how a version becomes one
+- `copies`: where on this machine a file of a remote store is
 - `matcher`: who wants these events at a version, in a worker
 - `loading`: how stored subscriptions get into an index
 - `notifications`: what comes out for a batch of events; `malformed`: which events are refused

@@ -4,23 +4,25 @@ A **base** is a version of the store, compiled for events of one schema: an inde
 the numbers 0, 1, 2, …, a file of **names** that says which subscription and which subscriber each
 number is, sorted by id, and a **manifest** that names both with their sizes and checksums. A base
 is there when its manifest is: files are written first, under names of their own, and the manifest
-last, by an atomic rename. So a base is whole or it is not there, and two that are made at the same
+last, at once (`objects`). So a base is whole or it is not there, and two that are made at the same
 time do not get in each other's way.
 
-Workers map the files; they are never changed.
+Workers map the files, or copies of them where the store is remote (`copies`); they are never
+changed.
 """
 
 import json
 import os
-import tempfile
+import re
 import time
 import uuid
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from functools import lru_cache
 from pathlib import Path
-from typing import Any, Final
-from urllib.parse import unquote
+from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
@@ -28,6 +30,10 @@ from tidegate.engine.index import Index
 from tidegate.engine.notation import spell_schema
 from tidegate.errors import StoreError
 from tidegate.filters.schema import Schema
+from tidegate.pipeline.objects import Bucket, Folder, beside
+
+if TYPE_CHECKING:
+    from tidegate.pipeline.copies import Copy
 
 _FORMAT: Final = 1
 _CHUNK: Final = 1 << 20
@@ -63,30 +69,27 @@ def fingerprint(schema: Schema) -> str:
     return f"{zlib.crc32(spelled.encode()):08x}{len(spelled):04x}"
 
 
-def folder(store: str) -> Path:
-    """Where the bases of a store are."""
-    return location(store) / "bases"
-
-
-def location(store: str) -> Path:
-    """The folder of a store, which has to be on a file system: workers map files of it.
-
-    >>> location("s3://bucket/rules")
-    Traceback (most recent call last):
-    ...
-    tidegate.errors.StoreError: s3://bucket/rules is not on a file system, as matching needs it
-    """
-    if store.startswith("file://"):
-        return Path(unquote(store.removeprefix("file://")))
-    if "://" in store:
-        raise StoreError(f"{store} is not on a file system, as matching needs it")
-    return Path(store)
+def kept(store: str) -> Folder | Bucket:
+    """Where the files of a store's bases are."""
+    return beside(store, "bases")
 
 
 def bases(store: str, events: str) -> list[Base]:
     """The bases for events of a schema, the oldest version first."""
-    found = [read(path) for path in folder(store).glob(f"base-*-{events}-*.json")]
-    return sorted((base for base in found if base is not None), key=lambda base: base.version)
+    found = [base for base, _ in manifests(store, events)]
+    return sorted(found, key=lambda base: base.version)
+
+
+def manifests(store: str, events: str | None = None) -> Iterator[tuple[Base, float]]:
+    """The bases for events of a schema, or of every one, and when their manifests came."""
+    place = kept(store)
+    read = _read_once if isinstance(place, Bucket) else _read
+    form = re.compile(rf"base-\d+-{events or '[0-9a-f]+'}-[0-9a-f]+\.json")
+    for found in place.list():
+        if form.fullmatch(found.name):
+            base = read(place, found.name)
+            if base is not None:
+                yield base, found.moment
 
 
 def newest(store: str, events: str, upto: int) -> Base | None:
@@ -95,17 +98,22 @@ def newest(store: str, events: str, upto: int) -> Base | None:
     return able[-1] if able else None
 
 
-def read(path: Path) -> Base | None:
+def _read(place: Folder | Bucket, name: str) -> Base | None:
     """The base of a manifest; None if somebody has just removed it."""
-    try:
-        said: dict[str, Any] = json.loads(path.read_text())
-        if said.get("format") != _FORMAT:
-            raise StoreError(f"{path} is a base of another version of Tidegate: compile anew")
-        return from_manifest(said)
-    except FileNotFoundError:
+    content = place.get(name)
+    if content is None:
         return None
-    except (ValueError, TypeError, KeyError) as error:
-        raise StoreError(f"the manifest {path} is damaged: {error}") from None
+    where = place.where(name)
+    try:
+        said: dict[str, Any] = json.loads(content)
+        if said.get("format") != _FORMAT:
+            raise StoreError(f"{where} is a base of another version of Tidegate: compile anew")
+        return from_manifest(said)
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise StoreError(f"the manifest {where} is damaged: {error}") from None
+
+
+_read_once = lru_cache(maxsize=256)(_read)  # from far away: a manifest never changes
 
 
 def from_manifest(said: dict[str, Any]) -> Base:
@@ -123,74 +131,82 @@ def write(
     started: float,
 ) -> Base:
     """Write the files of a base, and then its manifest."""
-    place = folder(store)
-    place.mkdir(parents=True, exist_ok=True)
+    place = kept(store)
     events = fingerprint(schema)
     stem = f"{version:020d}-{events}-{uuid.uuid4().hex}"
     try:
-        index.save(place / f"index-{stem}.tidegate")
-        with (
-            pa.OSFile(str(place / f"names-{stem}.arrow"), "wb") as out,
-            pa.ipc.new_file(out, names.schema) as writer,
-        ):
-            writer.write_table(names)
-        base = Base(
-            version,
-            events,
-            len(names),
-            len(refused),
-            refused[:20],
-            _file(place / f"index-{stem}.tidegate"),
-            _file(place / f"names-{stem}.arrow"),
-            time.time() - started,
-        )
-        replace_file(place / f"base-{stem}.json", json.dumps(asdict(base), indent=1).encode())
+        with _writing(place) as folder:
+            index.save(folder / f"index-{stem}.tidegate")
+            with (
+                pa.OSFile(str(folder / f"names-{stem}.arrow"), "wb") as out,
+                pa.ipc.new_file(out, names.schema) as writer,
+            ):
+                writer.write_table(names)
+            base = Base(
+                version,
+                events,
+                len(names),
+                len(refused),
+                refused[:20],
+                _file(folder / f"index-{stem}.tidegate"),
+                _file(folder / f"names-{stem}.arrow"),
+                time.time() - started,
+            )
+        place.put(f"base-{stem}.json", json.dumps(asdict(base), indent=1).encode())
     except OSError as error:
-        raise StoreError(f"a base cannot be written to {place}: {error}") from None
+        raise StoreError(f"a base cannot be written to {place.where('')}: {error}") from None
     return base
 
 
-def manifest_of(store: str, base: Base) -> Path:
-    """The path of a base's manifest."""
-    return folder(store) / base.index.name.replace("index-", "base-").replace(".tidegate", ".json")
+@contextmanager
+def _writing(place: Folder | Bucket) -> Iterator[Path]:
+    """A folder for the files of a new base, which are in place when it is left."""
+    if isinstance(place, Bucket):
+        from tidegate.pipeline import copies  # needs locks that Windows does not have
+
+        with copies.uploading(place) as folder:
+            yield folder
+    else:
+        place.path.mkdir(parents=True, exist_ok=True)
+        yield place.path
+
+
+def local(store: str, file: File) -> "tuple[Path, Copy | None]":
+    """Where a file can be mapped; of a remote one a copy, which stays as long as it is held."""
+    place = kept(store)
+    if isinstance(place, Bucket):
+        from tidegate.pipeline import copies
+
+        copy = copies.copied(place, file)
+        return copy.path, copy
+    return place.path / file.name, None
 
 
 def remove(store: str, base: Base) -> list[str]:
     """Remove a base, its manifest first; the files that are gone."""
-    gone = [manifest_of(store, base), *(folder(store) / f.name for f in (base.index, base.names))]
-    for path in gone:
-        path.unlink(missing_ok=True)
-    return [str(path) for path in gone]
+    place = kept(store)
+    manifest = base.index.name.replace("index-", "base-").replace(".tidegate", ".json")
+    gone = [manifest, base.index.name, base.names.name]
+    for name in gone:
+        place.delete(name)
+    return [place.where(name) for name in gone]
 
 
-def replace_file(path: Path, content: bytes) -> None:
-    """Write a file as a whole, or leave what was there."""
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".writing-")
-    try:
-        with os.fdopen(handle, "wb") as out:
-            out.write(content)
-            out.flush()
-            os.fsync(out.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise
-
-
-def require_whole(path: Path, file: File) -> None:
-    """Refuse a file that is not the one that was written."""
+def require_whole(path: Path, file: File, where: str | None = None) -> None:
+    """Refuse a file that is not the one that was written, by its own path or where it is from."""
+    named = path if where is None else where
     try:
         size = path.stat().st_size
     except FileNotFoundError:
-        raise StoreError(f"{path} is missing: compile the store anew") from None
+        raise StoreError(f"{named} is missing: compile the store anew") from None
     if size != file.size:
         raise StoreError(
-            f"{path} is damaged: it has {size:,} bytes instead of {file.size:,}; "
+            f"{named} is damaged: it has {size:,} bytes instead of {file.size:,}; "
             "remove its base and compile the store anew"
         )
     if _checksum(path) != file.checksum:
         raise StoreError(
-            f"{path} is damaged: its checksum is wrong; remove its base and compile anew"
+            f"{named} is damaged: its checksum is wrong; remove its base and compile anew"
         )
 
 

@@ -1,10 +1,10 @@
 """Who wants these events, at a version of the store?
 
 A `Matcher` is a base (`bases`) and the changes since, applied to it. Every Python worker has its
-own, kept from task to task (`matcher`): the base is mapped, so that all workers of a machine share
-it, and what has changed since is in the worker's own memory. Asked for a later version, a matcher
-applies the changes in between; asked for an earlier one, or for one with a newer base that saves
-many changes, it is made anew.
+own, kept from task to task (`matcher`): the base, or the machine's copy of a remote one, is mapped,
+so that all workers of a machine share it, and what has changed since is in the worker's own memory.
+Asked for a later version, a matcher applies the changes in between; asked for an earlier one, or
+for one with a newer base that saves many changes, it is made anew.
 
 Numbers are the ids of the index: those of the base's names, and from there on those of added ones.
 
@@ -86,14 +86,16 @@ class Matcher:
     """The subscriptions of a version, as an index and the names of its numbers."""
 
     def __init__(self, store: str, base: Base) -> None:
-        place = bases.folder(store)
-        bases.require_whole(place / base.names.name, base.names)
-        with pa.memory_map(str(place / base.names.name)) as source:
+        names, names_held = bases.local(store, base.names)
+        index, index_held = bases.local(store, base.index)
+        bases.require_whole(names, base.names)
+        with pa.memory_map(str(names)) as source:
             self.names = Names(pa.ipc.open_file(source).read_all())
         self.base = base
         self.version = base.version
-        self.index = Index.open(place / base.index.name, apart=True)
+        self.index = Index.open(index, apart=True)
         self.refused = base.refused
+        self._held = names_held, index_held
 
     def advance(self, store: Store, version: int) -> None:
         """Apply the changes of the store since this matcher's version, up to another."""

@@ -2,8 +2,8 @@
 
 A micro-batch of a stream may be run more than once: tasks are retried, and after a crash the whole
 batch is. All of its runs must match the same subscriptions, so its version is **pinned**: the first
-task that asks writes it to a file by an exclusive create, and everybody else reads that file. A pin
-is there as a whole or not at all.
+task that asks creates an object with it (`objects`), which succeeds only once, and everybody else
+reads that one. A pin is there as a whole or not at all.
 
 Spark runs one batch of a query after the other, so only the newest pin of a query can belong to a
 batch that is not committed; older ones are removed as new ones come. Versions that are pinned are
@@ -11,74 +11,82 @@ never vacuumed.
 """
 
 import json
-import os
-import uuid
-from pathlib import Path
 from typing import Final
 
 from tidegate.errors import StoreError
-from tidegate.pipeline.bases import location
+from tidegate.pipeline.objects import Bucket, Folder, beside
 
 _KEPT: Final = 8  # pins of a query
-
-
-def folder(store: str) -> Path:
-    """Where the pins of a store are."""
-    return location(store) / "pins"
+_SUFFIX: Final = ".json"
 
 
 def pin(store: str, query: str, batch: int, version: int) -> int:
     """The version that a batch of a query uses: this one, if nobody was faster."""
-    place = folder(store) / query
-    place.mkdir(parents=True, exist_ok=True)
-    path = place / f"{batch:020d}.json"
-    if not path.exists():
-        draft = place / f".{uuid.uuid4().hex}"
-        try:
-            with draft.open("w") as out:
-                json.dump({"version": version}, out)
-                out.flush()
-                os.fsync(out.fileno())
-            os.link(draft, path)  # fails if it is there
-        except FileExistsError:
-            pass
-        finally:
-            draft.unlink(missing_ok=True)
-        _forget_old(place, batch)
-    return _read(path)
+    place, name = _kept(store), _name(query, batch)
+    found = _read(place, name)
+    if found is None:
+        place.create(name, json.dumps({"version": version}).encode())
+        _forget_old(place, query, batch)
+        found = _read(place, name)
+    if found is None:
+        raise StoreError(f"the pin {place.where(name)} was removed as soon as it was there")
+    return found
 
 
 def known(store: str, query: str, batch: int) -> int | None:
     """The version that a batch of a query uses, if that is pinned already."""
-    path = folder(store) / query / f"{batch:020d}.json"
-    return _read(path) if path.exists() else None
+    return _read(_kept(store), _name(query, batch))
 
 
 def pinned(store: str) -> dict[tuple[str, int], int]:
     """The version of each batch whose pin is still there, by query and batch."""
+    place = _kept(store)
     found = {}
-    for path in folder(store).glob("*/*.json"):
-        try:
-            found[path.parent.name, int(path.stem)] = _read(path)
-        except FileNotFoundError:
-            continue
+    for each in place.list():
+        query, _, name = each.name.rpartition("/")
+        batch = _batch(name)
+        if batch is not None:
+            version = _read(place, each.name)
+            if version is not None:
+                found[query, batch] = version
     return found
 
 
 def unpin(store: str, query: str) -> None:
     """Forget a query that will not be run again."""
-    for path in (folder(store) / query).glob("*"):
-        path.unlink(missing_ok=True)
+    place = _kept(store)
+    for each in place.list(query):
+        place.delete(each.name)
 
 
-def _read(path: Path) -> int:
+def _kept(store: str) -> Folder | Bucket:
+    return beside(store, "pins")
+
+
+def _name(query: str, batch: int) -> str:
+    return f"{query}/{batch:020d}{_SUFFIX}"
+
+
+def _batch(name: str) -> int | None:
+    """The batch of a pin, by the last part of its name; None if it is a draft."""
+    number = name.removesuffix(_SUFFIX)
+    return int(number) if name.endswith(_SUFFIX) and number.isdecimal() else None
+
+
+def _read(place: Folder | Bucket, name: str) -> int | None:
+    content = place.get(name)
+    if content is None:
+        return None
     try:
-        return int(json.loads(path.read_text())["version"])
+        return int(json.loads(content)["version"])
     except (ValueError, KeyError, TypeError):
-        raise StoreError(f"the pin {path} is damaged: say there which version it was") from None
+        raise StoreError(
+            f"the pin {place.where(name)} is damaged: say there which version it was"
+        ) from None
 
 
-def _forget_old(place: Path, batch: int) -> None:
-    for path in place.glob("*.json"):
-        if int(path.stem) <= batch - _KEPT:
-            path.unlink(missing_ok=True)
+def _forget_old(place: Folder | Bucket, query: str, batch: int) -> None:
+    for each in place.list(query):
+        number = _batch(each.name.rpartition("/")[2])
+        if number is not None and number <= batch - _KEPT:
+            place.delete(each.name)

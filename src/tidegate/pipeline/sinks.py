@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from tidegate.errors import SchemaError, StoreError, TidegateError
-from tidegate.pipeline.bases import replace_file
+from tidegate.pipeline.objects import replace_file
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

@@ -17,14 +17,13 @@ import os
 import time
 from collections import defaultdict
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Final
 
 from tidegate.pipeline import bases, pins
 from tidegate.pipeline.bases import Base
 from tidegate.pipeline.store import Store
 
-_PARTS: Final = ("index-*", "names-*", ".*")  # files of a base but its manifest, and drafts
+_PARTS: Final = ("index-", "names-", ".")  # files of a base but its manifest, and drafts
 
 
 def vacuum(store: "Store | str | os.PathLike[str]", older_than: float = 3600.0) -> list[str]:
@@ -45,11 +44,11 @@ def vacuum(store: "Store | str | os.PathLike[str]", older_than: float = 3600.0) 
     recent = _recent(opened, before)
     # pins are read after the newest version: one that comes later is of that version, or a newer
     wanted = recent | set(pins.pinned(opened.path).values())
-    known = _bases(opened.path)
-    needed = _needed(known, wanted)
-    kept = [base for base in known if base in needed or _touched(opened.path, base) >= before]
+    known = list(bases.manifests(opened.path))
+    needed = _needed([base for base, _ in known], wanted)
+    kept = [base for base, moment in known if base in needed or moment >= before]
     removed = []
-    for base in known:
+    for base, _ in known:
         if base not in kept:
             removed += bases.remove(opened.path, base)
     removed += _strays(opened.path, before)
@@ -72,12 +71,6 @@ def _recent(store: Store, before: float) -> set[int]:
     return found | {0}
 
 
-def _bases(store: str) -> list[Base]:
-    """The bases for events of all schemas."""
-    found = (bases.read(path) for path in bases.folder(store).glob("base-*.json"))
-    return [base for base in found if base is not None]
-
-
 def _needed(known: list[Base], versions: set[int]) -> list[Base]:
     """The newest base of each schema up to each of these versions."""
     of_schema: dict[str, list[Base]] = defaultdict(list)
@@ -91,23 +84,13 @@ def _needed(known: list[Base], versions: set[int]) -> list[Base]:
     return needed
 
 
-def _touched(store: str, base: Base) -> float:
-    return _moment(bases.manifest_of(store, base))
-
-
-def _moment(path: Path) -> float:
-    try:
-        return path.stat().st_mtime
-    except FileNotFoundError:
-        return time.time()
-
-
 def _strays(store: str, before: float) -> list[str]:
     """Remove old files that belong to no base: whoever wrote them did not get to the manifest."""
-    place = bases.folder(store)
-    old = [path for part in _PARTS for path in place.glob(part) if _moment(path) < before]
-    used = bases.named(_bases(store))  # read last, as a manifest comes after its files
-    gone = [path for path in old if path.name not in used]
-    for path in gone:
-        path.unlink(missing_ok=True)
-    return [str(path) for path in gone]
+    place = bases.kept(store)
+    old = [each.name for each in place.list() if each.moment < before]
+    # manifests are read last, as they come after their files
+    used = bases.named(base for base, _ in bases.manifests(store))
+    gone = [name for name in old if name.startswith(_PARTS) and name not in used]
+    for name in gone:
+        place.delete(name)
+    return [place.where(name) for name in gone]

@@ -1,0 +1,173 @@
+"""A remote file is copied to a machine once, and a copy is used only if it is whole."""
+
+import fcntl
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import tidegate as tg
+from tests.pipeline import copying, streams
+from tests.pipeline.object_server import ObjectServer
+from tests.pipeline.test_faults import corrupt, truncate
+from tidegate.pipeline import Store, bases, copies
+from tidegate.pipeline.bases import Base
+from tidegate.pipeline.matcher import Matcher, matcher
+from tidegate.pipeline.objects import Bucket
+
+
+@pytest.fixture
+def store(address: str) -> Store:
+    made = Store.create(address)
+    streams.add_some(made, "some", 20)
+    return made
+
+
+@pytest.fixture
+def base(store: Store) -> Base:
+    return streams.write_base(store)
+
+
+@pytest.fixture
+def bucket(store: Store) -> Bucket:
+    found = bases.kept(store.path)
+    assert isinstance(found, Bucket)
+    return found
+
+
+def downloads(server: ObjectServer, base: Base) -> list[int]:
+    return [server.downloads(file.name) for file in (base.index, base.names)]
+
+
+def test_workers_that_start_at_once_on_another_machine_copy_a_base_once(
+    server: ObjectServer, store: Store, base: Base, tmp_path: Path
+) -> None:
+    places = [str(Path(tg.__file__).parents[1]), str(Path(__file__).parents[2])]
+    there = tmp_path / "another machine"
+    own = {"PYTHONPATH": os.pathsep.join(places), "TIDEGATE_CACHE": str(there)}
+    command = [sys.executable, copying.__file__, store.path, base.events, "2"]
+    workers = [
+        subprocess.Popen(command, env={**os.environ, **own}, stdout=subprocess.PIPE)
+        for _ in range(3)
+    ]
+    assert [worker.communicate()[0] for worker in workers] == [b"20\n"] * 3
+    assert downloads(server, base) == [1, 1]
+    assert {path.name for path in there.iterdir()} == {base.index.name, base.names.name, "lock"}
+
+
+def test_whoever_compiled_a_base_has_its_copy(
+    server: ObjectServer, store: Store, base: Base, cache: Path
+) -> None:
+    assert len(matcher(store.path, base.events, 2).index) == 20
+    assert downloads(server, base) == [0, 0]
+    shutil.rmtree(cache)
+    assert len(Matcher(store.path, base).index) == 20
+    assert downloads(server, base) == [1, 1]
+
+
+@pytest.mark.parametrize("damage", [truncate, corrupt, Path.unlink])
+@pytest.mark.parametrize("part", ["index", "names"])
+def test_a_damaged_copy_is_fetched_again(
+    server: ObjectServer,
+    store: Store,
+    base: Base,
+    cache: Path,
+    part: str,
+    damage: Callable[[Path], None],
+) -> None:
+    (path,) = cache.glob(f"{part}-*")
+    whole = path.read_bytes()
+    damage(path)
+    assert len(Matcher(store.path, base).index) == 20
+    assert path.read_bytes() == whole
+    assert sum(downloads(server, base)) == 1
+
+
+@pytest.mark.parametrize("damage", [truncate, corrupt, Path.unlink])
+@pytest.mark.parametrize("part", ["index", "names"])
+def test_a_damaged_remote_file_is_refused_by_its_address(
+    store: Store,
+    base: Base,
+    bucket: Bucket,
+    cache: Path,
+    tmp_path: Path,
+    part: str,
+    damage: Callable[[Path], None],
+) -> None:
+    (copy,) = cache.glob(f"{part}-*")
+    path = copy.rename(tmp_path / "damaged")
+    damage(path)
+    bucket.delete(copy.name)
+    if path.exists():
+        bucket.upload(copy.name, path)
+    for _ in range(2):
+        with pytest.raises(tg.TidegateError) as refused:
+            Matcher(store.path, base)
+        assert str(refused.value).startswith(f"{bucket.where(copy.name)} is ")
+    assert not copy.exists()
+    assert list(cache.glob(".*")) == []
+
+
+def there(cache: Path) -> set[str]:
+    return {path.name for path in cache.iterdir() if path.name != "lock"}
+
+
+def test_old_copies_go_but_not_those_that_are_used(
+    store: Store, base: Base, bucket: Bucket, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(copies, "KEPT", 2)
+    (cache / ".draft-of-somebody-who-was-killed").mkdir()
+    held = Matcher(store.path, base)
+    with copies.uploading(bucket) as draft:
+        rest = [streams.write_base(store) for _ in range(3)]
+        assert there(cache) == bases.named([base, rest[2]]) | {draft.name}
+    assert len(Matcher(store.path, rest[0]).index) == 20
+    assert there(cache) == bases.named([base, rest[0]])
+    assert len(held.index) == 20
+    del held
+    last = streams.write_base(store)
+    assert there(cache) == bases.named([last])
+
+
+def test_a_copy_that_goes_before_it_is_locked_is_made_again(
+    bucket: Bucket, base: Base, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lock = fcntl.flock
+    path = cache / base.names.name
+
+    def too_late(opened: int, kind: int) -> None:
+        lock(opened, kind)
+        path.unlink()
+        monkeypatch.setattr(fcntl, "flock", lock)
+
+    monkeypatch.setattr(fcntl, "flock", too_late)
+    copy = copies.copied(bucket, base.names)
+    assert copy.path == path
+    assert copy.is_there()
+
+
+def test_the_cache_is_where_it_is_said_or_the_users_or_a_temporary_one(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("TIDEGATE_CACHE", str(tmp_path / "said"))
+    assert copies.cache() == tmp_path / "said"
+    monkeypatch.delenv("TIDEGATE_CACHE")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "usual"))
+    assert copies.cache() == tmp_path / "usual" / "tidegate"
+    monkeypatch.setenv("XDG_CACHE_HOME", "nowhere")
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    assert copies.cache() == tmp_path / f"tidegate-{os.getuid()}"
+
+
+def test_a_cache_that_cannot_be_is_refused_with_what_to_do(
+    bucket: Bucket, base: Base, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("TIDEGATE_CACHE", str(tmp_path / "file"))
+    with pytest.raises(tg.TidegateError, match=r"/file: .* let TIDEGATE_CACHE name another folder"):
+        copies.copied(bucket, base.names)
