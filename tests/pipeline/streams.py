@@ -36,10 +36,11 @@ class Stream:
     """Where everything of a stream is."""
 
     folder: Path
+    address: str | None = None  # of a store that is not in the folder
 
     @property
     def store(self) -> Store:
-        return Store.open(self.folder / "store")
+        return Store.open(self.address or self.folder / "store")
 
     @property
     def sink(self) -> ParquetFolder:
@@ -76,7 +77,7 @@ class Stream:
 
     def versions(self) -> dict[int, int]:
         """The version of each batch, by what is pinned."""
-        found = pins.pinned(str(self.folder / "store"))
+        found = pins.pinned(self.store.path)
         assert len({query for query, _ in found}) == 1
         return {batch: version for (_, batch), version in found.items()}
 
@@ -119,10 +120,10 @@ def in_rows(table: pa.Table) -> list[Row]:
     return sorted(zip(*columns, strict=True))
 
 
-def make(folder: Path, batches: int = 0, size: int = 60) -> Stream:
+def make(folder: Path, batches: int = 0, size: int = 60, address: str | None = None) -> Stream:
     """A new stream: some subscriptions in a store, some events."""
-    stream = Stream(folder)
-    store = Store.create(folder / "store")
+    stream = Stream(folder, address)
+    store = Store.create(address or folder / "store")
     add_some(store, "first", 30)
     store.add("all", "number IS NOT NULL", subscriber="everybody")
     stream.events.mkdir()

@@ -21,6 +21,8 @@ from tidegate.engine.index import Index
 from tidegate.filters.schema import Schema
 from tidegate.pipeline import bases, loading
 from tidegate.pipeline.bases import Base
+from tidegate.pipeline.objects import is_remote
+from tidegate.pipeline.rows import SCHEMA
 from tidegate.pipeline.store import Store
 
 if TYPE_CHECKING:
@@ -28,6 +30,9 @@ if TYPE_CHECKING:
 
 MANY: Final = 20_000
 """Changes since a base that are worth a new one."""
+
+_TASKS: Final = 64  # that fetch the files of a remote store, at most
+_ROWS: Final = 10_000  # of a batch that they give to Spark
 
 _STATE: Final = """
 SELECT id, made.subscriber, made.filter, now.parameters FROM (
@@ -46,12 +51,11 @@ def compile_base(store: Store, spark: "SparkSession", schema: Schema, version: i
     known = bases.newest(store.path, events, version)
     if known is not None and known.version == version:
         return known
-    files = store.files(version)
     build = _builder(store.path, version, schema)
-    if not files:
+    if not store.files(version):
         (said,) = build(iter(()))
         return bases.from_manifest(json.loads(said["manifest"][0].as_py()))
-    rows = state(spark, files).coalesce(1).sortWithinPartitions("id")
+    rows = state(spark, store, version).coalesce(1).sortWithinPartitions("id")
     (row,) = rows.mapInArrow(build, "manifest string").collect()
     return bases.from_manifest(json.loads(row["manifest"]))
 
@@ -78,9 +82,30 @@ def changes_since(store: Store, before: int, version: int) -> int:
     )
 
 
-def state(spark: "SparkSession", files: list[str]) -> "DataFrame":
+def state(spark: "SparkSession", store: Store, version: int) -> "DataFrame":
     """The subscriptions of a version, from its files."""
-    return spark.sql(_STATE, changes=spark.read.parquet(*files))
+    if is_remote(store.path):
+        return spark.sql(_STATE, changes=_fetched(spark, store, version))
+    return spark.sql(_STATE, changes=spark.read.parquet(*store.files(version)))
+
+
+def _fetched(spark: "SparkSession", store: Store, version: int) -> "DataFrame":
+    """The changes in the files of a version, which workers read as the store does.
+
+    Spark itself would need an address of its own (`s3a`), and libraries and credentials for it.
+    """
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    path, count = store.path, len(store.files(version))
+
+    def fetch(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        opened = Store.open(path)
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                yield from opened.rows(version, number).to_batches(max_chunksize=_ROWS)
+
+    numbers = spark.range(0, count, 1, min(count, _TASKS))
+    return numbers.mapInArrow(fetch, from_arrow_schema(SCHEMA))
 
 
 def _builder(

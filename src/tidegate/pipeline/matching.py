@@ -10,6 +10,7 @@ Only what Spark Connect has, too, is used.
 
 import os
 import tempfile
+import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
@@ -22,6 +23,7 @@ from tidegate.pipeline import bases, compiling, pins
 from tidegate.pipeline.malformed import ERROR, checked
 from tidegate.pipeline.matcher import matcher
 from tidegate.pipeline.notifications import ALWAYS, FORMS, Form, Notifier
+from tidegate.pipeline.objects import is_remote
 from tidegate.pipeline.store import Store
 
 if TYPE_CHECKING:
@@ -52,8 +54,8 @@ def match(
     a stream looks up for every micro-batch. Events with something in the column `corrupt` are
     malformed, and so are those that violate the store's schema: they come out with `error`.
 
-    A DataFrame of subscriptions is put into a store in the folder `scratch`, which all executors
-    must see; on one machine, a temporary one.
+    A DataFrame of subscriptions is put into a store in the folder or at the address `scratch`,
+    which all executors must see; on one machine, in a temporary folder.
     """
     store = _store(subscriptions, scratch)
     schema = store.schema or schema_of(events)
@@ -152,7 +154,10 @@ def _store(given: Any, scratch: str | None) -> Store:
         raise TidegateError(
             f"subscriptions are a store, its path or a DataFrame, not a {type(given).__name__}"
         )
-    folder = tempfile.mkdtemp(prefix="tidegate-", dir=scratch)
+    if scratch is not None and is_remote(scratch):
+        folder = f"{scratch.rstrip('/')}/tidegate-{uuid.uuid4().hex}"
+    else:
+        folder = tempfile.mkdtemp(prefix="tidegate-", dir=scratch)
     store = Store.create(f"{folder}/subscriptions")
     table = given.toArrow()
     if len(table):

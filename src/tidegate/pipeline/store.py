@@ -1,9 +1,10 @@
 """Who has subscribed to what, at which version?
 
-A `Store` is a folder with an append-only log of changes, kept by Delta Lake: subscriptions are
-added, updated and removed, each commit is atomic and has a version of its own, and old versions
-can be read until they are vacuumed. A change costs in proportion to itself: an update of a
-parameter is a small row, and ids are looked up in the few row groups that can have them.
+A `Store` is a folder, or an address in an object store, with an append-only log of changes, kept by
+Delta Lake: subscriptions are added, updated and removed, each commit is atomic and has a version of
+its own, and old versions can be read until they are vacuumed. A change costs in proportion to
+itself: an update of a parameter is a small row, and ids are looked up in the few row groups that
+can have them.
 
 A commit is made for exactly one version: the changes are validated against version v and written
 as v + 1. If somebody else has made v + 1 meanwhile, they are validated once more against that.
@@ -186,6 +187,10 @@ class Store:
     def files(self, version: int | None = None) -> list[str]:
         """The Parquet files of a version, in the order of their names."""
         return [self._log.location(file.name) for file in self._snapshot(version).files]
+
+    def rows(self, version: int, file: int) -> pa.Table:
+        """The changes in one of the files of a version, by its place in the list of `files`."""
+        return self._reader.read(self._log.at(version).files[file])
 
     def history(self, limit: int | None = None) -> list[Commit]:
         """What each version changed, the newest first."""
