@@ -46,8 +46,8 @@ def serving(folder: Path) -> Iterator[ObjectServer]:
         try:
             server = ObjectServer(_url(log, run), log)
             new = urllib.request.Request(f"{server.url}/{BUCKET}", method="PUT")
-            with urllib.request.urlopen(new):
-                yield server
+            urllib.request.urlopen(new).close()
+            yield server
         finally:
             run.terminate()
 

@@ -15,7 +15,8 @@ import tidegate as tg
 from tests.pipeline import copying, streams
 from tests.pipeline.object_server import ObjectServer
 from tests.pipeline.test_faults import corrupt, truncate
-from tidegate.pipeline import Store, bases, copies
+from tidegate.errors import StoreError
+from tidegate.pipeline import Store, bases, copies, vacuum
 from tidegate.pipeline.bases import Base
 from tidegate.pipeline.matcher import Matcher, matcher
 from tidegate.pipeline.objects import Bucket
@@ -40,6 +41,10 @@ def bucket(store: Store) -> Bucket:
     return found
 
 
+def there(cache: Path) -> set[str]:
+    return {path.name for path in cache.iterdir() if path.name != "lock"}
+
+
 def downloads(server: ObjectServer, base: Base) -> list[int]:
     return [server.downloads(file.name) for file in (base.index, base.names)]
 
@@ -48,8 +53,8 @@ def test_workers_that_start_at_once_on_another_machine_copy_a_base_once(
     server: ObjectServer, store: Store, base: Base, tmp_path: Path
 ) -> None:
     places = [str(Path(tg.__file__).parents[1]), str(Path(__file__).parents[2])]
-    there = tmp_path / "another machine"
-    own = {"PYTHONPATH": os.pathsep.join(places), "TIDEGATE_CACHE": str(there)}
+    cache = tmp_path / "another machine"
+    own = {"PYTHONPATH": os.pathsep.join(places), "TIDEGATE_CACHE": str(cache)}
     command = [sys.executable, copying.__file__, store.path, base.events, "2"]
     workers = [
         subprocess.Popen(command, env={**os.environ, **own}, stdout=subprocess.PIPE)
@@ -57,7 +62,7 @@ def test_workers_that_start_at_once_on_another_machine_copy_a_base_once(
     ]
     assert [worker.communicate()[0] for worker in workers] == [b"20\n"] * 3
     assert downloads(server, base) == [1, 1]
-    assert {path.name for path in there.iterdir()} == {base.index.name, base.names.name, "lock"}
+    assert there(cache) == bases.named([base])
 
 
 def test_whoever_compiled_a_base_has_its_copy(
@@ -68,6 +73,26 @@ def test_whoever_compiled_a_base_has_its_copy(
     shutil.rmtree(cache)
     assert len(Matcher(store.path, base).index) == 20
     assert downloads(server, base) == [1, 1]
+
+
+def test_a_base_that_is_not_uploaded_as_a_whole_is_not_there(
+    store: Store, bucket: Bucket, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    upload = Bucket.upload
+
+    def fail(bucket: Bucket, name: str, path: Path) -> None:
+        if name.startswith("names-"):
+            raise StoreError("nobody answers")
+        upload(bucket, name, path)
+
+    monkeypatch.setattr(Bucket, "upload", fail)
+    with pytest.raises(StoreError, match="nobody answers"):
+        streams.write_base(store)
+    (stray,) = bucket.list()
+    assert stray.name.startswith("index-")
+    assert list(bases.manifests(store.path)) == []
+    assert there(cache) == set()
+    assert vacuum(store, older_than=-10) == [bucket.where(stray.name)]
 
 
 @pytest.mark.parametrize("damage", [truncate, corrupt, Path.unlink])
@@ -111,10 +136,6 @@ def test_a_damaged_remote_file_is_refused_by_its_address(
         assert str(refused.value).startswith(f"{bucket.where(copy.name)} is ")
     assert not copy.exists()
     assert list(cache.glob(".*")) == []
-
-
-def there(cache: Path) -> set[str]:
-    return {path.name for path in cache.iterdir() if path.name != "lock"}
 
 
 def test_old_copies_go_but_not_those_that_are_used(
