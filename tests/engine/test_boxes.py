@@ -468,11 +468,12 @@ def labels_not_followed(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(IntegerBoxes, "relabel", lambda self, side, old, new: None)
 
 
-def last_segment_lost(patch: pytest.MonkeyPatch) -> None:
+def last_box_lost(patch: pytest.MonkeyPatch) -> None:
     real = IntegerBoxes._put
 
     def put(self: IntegerBoxes, segment: Any, start: int, stop: int) -> None:
-        real(self, segment, start, max(start + 1, stop - 1))
+        real(self, segment, start, stop)
+        self._tags[stop - 1] = 0
 
     patch.setattr(IntegerBoxes, "_put", put)
 
@@ -492,7 +493,7 @@ MUTANTS: dict[Callable[[pytest.MonkeyPatch], None], Callable[[], object]] = {
     texts_taken_for_decided: lambda: changes(None),
     hull_taken_for_the_filter: lambda: changes(SCHEMAS["typed"]),
     removed_boxes_left_in: lambda: changes(SCHEMAS["checked"]),
-    last_segment_lost: lambda: changes(None),
+    last_box_lost: lambda: changes(None),
     forgetting_too_much: lambda: changes(None),
     labels_not_followed: lambda: crowd(120),
 }

@@ -73,6 +73,14 @@ def _codes(function: Any) -> Any:
     return call
 
 
+def _tags(function: Any) -> Any:
+    @njit
+    def call(out, at, tags, first, word, mask, flags, bits):  # type: ignore[no-untyped-def]
+        return function(out, np.uint64(at), tags, np.uint64(first), word, mask, flags, bits)
+
+    return call
+
+
 def _bounded(function: Any) -> Any:
     @njit
     def call(numbers, at, bound):  # type: ignore[no-untyped-def]
@@ -93,6 +101,7 @@ _FORMS: dict[str, Callable[[Any], Any]] = {
     "put": _rows,
     "meet": _rows,
     "join": _rows,
+    "drop": _rows,
     "meet_all": _refs,
     "meet_span": _spans,
     "join_span": _spans,
@@ -100,6 +109,7 @@ _FORMS: dict[str, Callable[[Any], Any]] = {
     "tally": _planes,
     "transpose": _row,
     "write_codes": _codes,
+    "write_tagged": _tags,
     "at_most": _bounded,
     "at_least": _bounded,
     "popcount": _word,
@@ -124,7 +134,7 @@ def test_there_is_a_test_of_every_function() -> None:
     assert all(getattr(vector, name) is vector.VECTOR[name] for name in _FORMS)
 
 
-@pytest.mark.parametrize("name", ["put", "meet", "join"])
+@pytest.mark.parametrize("name", ["put", "meet", "join", "drop"])
 def test_two_rows(name: str) -> None:
     fast, plain = compiled(name)
     for out in memories(5):
@@ -139,7 +149,7 @@ def test_two_rows(name: str) -> None:
 
 
 def test_two_rows_of_the_same_array() -> None:
-    for name in ("put", "meet", "join"):
+    for name in ("put", "meet", "join", "drop"):
         fast, plain = compiled(name)
         for out in memories(3):
             for at, row in ((0, 8), (8, 0), (8, 8)):
@@ -235,6 +245,29 @@ def test_writing_codes() -> None:
             assert one[: 9 + count].tolist() == other[: 9 + count].tolist()
             assert (one[:9] == -7).all()
             assert (one[25:] == -7).all()
+
+
+def test_writing_handles() -> None:
+    fast, plain = compiled("write_tagged")
+    rng = np.random.default_rng(12)
+    for share in (0.0, 0.1, 0.9, 1.0):
+        for _ in range(20):
+            handles, flags = rng.integers(0, 2**50, 90), rng.integers(0, 16, 90)
+            tags = handles << 8 | flags
+            word = np.packbits(rng.random(64) < share, bitorder="little").view(np.uint64)[0]
+            for first, mask, wanted in ((0, 0, 0), (5, 3, 1), (26, 15, 6), (9, 4, 1)):
+                one, other = np.full(90, -7), np.full(90, -7)
+                written = fast(one, 9, tags, first, word, mask, wanted, 8)
+                assert written == plain(other, 9, tags, first, word, mask, wanted, 8)
+                places = [i for i in range(64) if int(written) >> i & 1]
+                assert places == [
+                    i for i in range(64) if int(word) >> i & 1 and flags[first + i] & mask == wanted
+                ]
+                stop = 9 + len(places)
+                assert one[9:stop].tolist() == handles[first + np.array(places, int)].tolist()
+                assert one[:stop].tolist() == other[:stop].tolist()
+                assert (one[:9] == -7).all()
+                assert (one[stop + 8 :] == -7).all()
 
 
 @pytest.mark.parametrize("name", ["at_most", "at_least"])

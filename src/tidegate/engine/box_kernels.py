@@ -10,11 +10,12 @@ per side:
 Boxes are packed into **segments** (`box_packing`). A segment sorts the ends on each of its sides
 into buckets, and keeps before each bucket a **row**: one bit per box, set if the box is free on the
 side or ends before the bucket. For any bound, the rows before and behind its bucket enclose the
-answer, and the members of the bucket are compared with it one by one. So a question reads a bit or
-two per box and side in place of an integer; and far fewer when it is selective, since boxes that
-are alike stand next to each other, and **digests** of the rows tell which **chunks** of 512 boxes
-have a bit that is set, and which have one that is not. The rows are the range-encoded bitmaps of
-Chan and Ioannidis ("Bitmap Index Design and Evaluation", 1998), with many values in one bucket.
+answer, and where they differ, members of the bucket are compared with it one by one. So a question
+reads a bit or two per box and side in place of an integer; and far fewer when it is selective,
+since boxes that are alike stand next to each other, and **digests** of the rows tell which
+**chunks** of 512 boxes have a bit that is set, and which have one that is not. The rows are the
+range-encoded bitmaps of Chan and Ioannidis ("Bitmap Index Design and Evaluation", 1998), with many
+values in one bucket.
 
 Invariant: every answer is what comparing all ends of all boxes would give, whatever the integers.
 """
@@ -25,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidegate.engine.compiled import inlined, kernel
-from tidegate.engine.vector import lowest
+from tidegate.engine.vector import drop, is_empty, lowest, meet, popcount, put, write_tagged
 
 Integers: TypeAlias = NDArray[np.int64]
 Sides: TypeAlias = NDArray[np.int32]
@@ -45,9 +46,12 @@ SHARED: Final = 128
 WORDS: Final = 8  # of a chunk
 CHUNK: Final = 64 * WORDS
 PLACE_BITS: Final = 9  # of a place in a chunk
+SPILL: Final = 8  # places behind the last handle that writing handles may overwrite
+_MANY: Final = 12  # of 64 boxes found, from which on their handles are written side by side
 NONE: Final = np.uint64(0)
 ONE: Final = np.uint64(1)
 ALL: Final = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
+_DOUBT: Final = np.uint64(64 * WORDS)  # a place behind the chunks of a tile
 
 
 class Listed(NamedTuple):
@@ -61,15 +65,16 @@ class Listed(NamedTuple):
 class Segment(NamedTuple):
     """Packed boxes.
 
-    A bucket has its highest end in `highs`, and in a row of `buckets` where its different ends
-    start and stop in `levels`, and the number of bits set in the row before it. `starts` has per
-    bucket and chunk where the members from the chunk start in `members`, and where the bucket's
-    last ones stop. A member is the rank of its end among those of its bucket and, in the last bits,
-    its place in the chunk. `digests` has per bucket one word per 64 chunks for those with a bit set
-    in the row, then as many for those with a bit not set.
+    The different ends on a side, its **levels**, stand in their order; a bucket is a range of them,
+    with its highest end in `highs`, and in a row of `buckets` where its levels start and stop, and
+    the number of bits set in the row before it. `starts` has per bucket and chunk where the members
+    from the chunk start in `members`, and where the bucket's last ones stop. A member is the rank
+    of its end among those of its bucket and, in the last bits, its place in the chunk. `digests`
+    has per bucket one word per 64 chunks for those with a bit set in the row, then as many for
+    those with a bit not set.
     """
 
-    sides: Integers  # one row each: the side, its first bucket, the one behind its last
+    sides: Integers  # one row each: the side, its buckets, its levels
     highs: Integers
     buckets: Integers
     levels: Integers
@@ -82,7 +87,7 @@ class Segment(NamedTuple):
 def empty_segment() -> Segment:
     """A segment of no boxes."""
     return Segment(
-        np.zeros((0, 3), np.int64),
+        np.zeros((0, SIDE_FIELDS), np.int64),
         np.zeros(0, np.int64),
         np.zeros((0, 3), np.int64),
         np.zeros(0, np.int64),
@@ -110,13 +115,13 @@ class Packed(NamedTuple):
 def scratch(segments: Integers) -> tuple[Integers, Integers, Words]:
     """What searches in these segments write down for themselves: `plan`, `live` and `left`."""
     sides = (segments[:, SIDES_STOP] - segments[:, SIDES]).max(initial=0)
-    left = np.empty(64 * WORDS, np.uint64)
+    left = np.empty(65 * WORDS, np.uint64)
     return np.empty((sides, 4), np.int64), np.empty(64, np.int64), left
 
 
 # A row of `Packed.segments`: its boxes, its sides, and where its other arrays start.
 BOXES, BOXES_STOP, SIDES, SIDES_STOP, BUCKETS, STARTS, ROWS, DIGESTS, FIELDS = range(9)
-ID, FIRST, STOP = range(3)  # a row of `sides`
+ID, FIRST, STOP, SIDE_LEVELS, SIDE_LEVELS_STOP, SIDE_FIELDS = range(6)  # a row of `sides`
 LEVELS, LEVELS_STOP, WEIGHT = range(3)  # a row of `buckets`
 BEFORE, BEHIND, LIMIT, LEFT = range(4)  # a row of a plan, see `_plan`
 
@@ -159,14 +164,14 @@ def search(
     both kinds so far.
 
     Returns the number of the first question not answered: there may not have been room for it. An
-    answer that is as long as there are boxes has room for one question at least. The last
-    three are for the search itself, as `scratch` makes them.
+    answer longer by `SPILL` than there are boxes has room for one question at least. The last three
+    are for the search itself, as `scratch` makes them.
     """
     packed = Packed(segments, sides, highs, buckets, levels, starts, members, rows, digests)
     tail = Listed(tail_first, tail_sides, tail_ends)
     found, doubtful = 0, 0
     for q in range(begin, len(bounds)):
-        if found + doubtful + count > len(answer):
+        if found + doubtful + count + SPILL > len(answer):
             return q
         bound = bounds[q]
         needed = _bounded(bound) if within else 0
@@ -179,16 +184,14 @@ def search(
                 base = segments[g, BOXES] + 64 * CHUNK * tile
                 for i in range(chunks):
                     for w in range(live[i] * WORDS, (live[i] + 1) * WORDS):
-                        word = left[w]
-                        while word != NONE:
-                            box = base + 64 * w + np.int64(lowest(word))
-                            word &= word - ONE
-                            if tags[box] & asked:
-                                found, doubtful = _emit(tags[box], sure[q], answer, found, doubtful)
+                        found, doubtful = _emit(
+                            left[w], tags, base + 64 * w, asked, sure[q], answer, found, doubtful
+                        )
         for i in range(count - packed_count):
-            tag = tags[packed_count + i]
-            if tag & asked and _holds(bound, within, needed, tail, i):
-                found, doubtful = _emit(tag, sure[q], answer, found, doubtful)
+            if tags[packed_count + i] & asked and _holds(bound, within, needed, tail, i):
+                found, doubtful = _emit_one(
+                    tags[packed_count + i], sure[q], answer, found, doubtful
+                )
         upto[q, 0], upto[q, 1] = found, doubtful
     return len(bounds)
 
@@ -219,7 +222,41 @@ def _holds(bound: Integers, within: bool, needed: int, listed: Listed, box: int)
 
 
 @inlined
-def _emit(tag: int, sure: int, answer: Integers, found: int, doubtful: int) -> tuple[int, int]:
+def _emit(
+    word: np.uint64,
+    tags: Integers,
+    base: int,
+    asked: int,
+    sure: int,
+    answer: Integers,
+    found: int,
+    doubtful: int,
+) -> tuple[int, int]:
+    """Write the handles of those of 64 boxes that are in the word and asked for."""
+    if popcount(word) >= np.uint64(_MANY) and base + 64 <= len(tags) and sure:
+        flags = np.int64(asked | sure)
+        written = write_tagged(
+            answer,
+            np.uint64(found),
+            tags,
+            np.uint64(base),
+            word,
+            flags | SHARED,
+            flags,
+            np.int64(FLAG_BITS),
+        )
+        found = int(found + np.int64(popcount(written)))
+        word &= ~written
+    while word != NONE:
+        tag = tags[base + np.int64(lowest(word))]
+        word &= word - ONE
+        if tag & asked:
+            found, doubtful = _emit_one(tag, sure, answer, found, doubtful)
+    return found, doubtful
+
+
+@inlined
+def _emit_one(tag: int, sure: int, answer: Integers, found: int, doubtful: int) -> tuple[int, int]:
     """Write a handle into the answer."""
     handle = tag >> FLAG_BITS
     if tag & sure and not tag & SHARED:
@@ -250,18 +287,15 @@ def _plan(
             met += 1
             limit -= 1
         bucket, stop = packed.sides[t, FIRST], packed.sides[t, STOP]
-        high = stop
-        while bucket < high:
-            middle = (bucket + high) >> 1
-            if packed.highs[middle] > limit:
-                high = middle
-            else:
-                bucket = middle + 1
-        if bucket == stop:
-            if within:
-                return -1
-            continue
-        rank = _rank(packed.levels, buckets[bucket, LEVELS], buckets[bucket, LEVELS_STOP], limit)
+        rank = 0
+        if packed.levels[packed.sides[t, SIDE_LEVELS]] <= limit:
+            bucket = _first_above(packed.highs, bucket, stop, limit)
+            if bucket == stop:
+                if within:
+                    return -1
+                continue
+            first = buckets[bucket, LEVELS]
+            rank = _first_above(packed.levels, first, buckets[bucket, LEVELS_STOP], limit) - first
         behind = bucket
         if rank > 0:
             behind = bucket + 1 if bucket + 1 < stop else -1
@@ -281,16 +315,16 @@ def _plan(
 
 
 @inlined
-def _rank(levels: Integers, start: int, stop: int, limit: int) -> int:
-    """How many of the levels are at most the limit."""
+def _first_above(ascending: Integers, start: int, stop: int, limit: int) -> int:
+    """The first place, of those from `start` up to `stop`, with an integer above the limit."""
     low, high = start, stop
     while low < high:
         middle = (low + high) >> 1
-        if levels[middle] > limit:
+        if ascending[middle] > limit:
             high = middle
         else:
             low = middle + 1
-    return low - start
+    return low
 
 
 @inlined
@@ -360,7 +394,6 @@ def _overlay(
             left[w] = first_bits(size - 64 * w)
     words = chunk_count(packed.segments, g) * WORDS
     base = packed.segments[g, ROWS] - packed.segments[g, BUCKETS] * words + tile * 64 * WORDS
-    flip = ALL if within else NONE
     for k in range(steps):
         bucket = plan[k, BEFORE] if within else plan[k, BEHIND]
         if bucket < 0:
@@ -368,13 +401,13 @@ def _overlay(
         row = base + bucket * words
         kept = 0
         for i in range(count):
-            own = live[i] * WORDS
-            some = NONE
-            for w in range(own, own + WORDS):
-                left[w] &= packed.rows[row + w] ^ flip
-                some |= left[w]
+            own = np.uint64(live[i] * WORDS)
+            if within:
+                drop(left, own, packed.rows, np.uint64(row) + own)
+            else:
+                meet(left, own, packed.rows, np.uint64(row) + own)
             live[kept] = live[i]
-            if some != NONE:
+            if not is_empty(left, own):
                 kept += 1
         count = kept
     return count
@@ -392,17 +425,30 @@ def _compare(
     count: int,
     left: Words,
 ) -> None:
-    """Take the members of the bounds' buckets that do not meet the bounds out of the chunks."""
+    """Take the members of the bounds' buckets that do not meet the bounds out of the chunks.
+
+    Behind the chunks, `left` has those that a row leaves in doubt; often, there are none.
+    """
     segments = packed.segments
     width = chunk_count(segments, g) + 1
     base = segments[g, STARTS] - segments[g, BUCKETS] * width + 64 * tile
+    words = (width - 1) * WORDS
+    rows = segments[g, ROWS] - segments[g, BUCKETS] * words + tile * 64 * WORDS
     for k in range(steps):
-        if plan[k, BEFORE] == plan[k, BEHIND]:
+        before, behind = plan[k, BEFORE], plan[k, BEHIND]
+        if before == behind:
             continue
         limit = np.uint32(plan[k, LIMIT])
-        starts = base + plan[k, BEFORE] * width
+        starts = base + before * width
         for i in range(count):
             own = live[i] * WORDS
+            put(left, _DOUBT, left, np.uint64(own))
+            if not within:
+                drop(left, _DOUBT, packed.rows, np.uint64(rows + before * words + own))
+            elif behind >= 0:
+                meet(left, _DOUBT, packed.rows, np.uint64(rows + behind * words + own))
+            if is_empty(left, _DOUBT):
+                continue
             for m in range(
                 np.int64(packed.starts[starts + live[i]]),
                 np.int64(packed.starts[starts + live[i] + 1]),

@@ -1,18 +1,19 @@
-"""How do boxes become a segment, and a segment boxes again? The other half of `box_kernels`.
+"""How do boxes become a segment? The other half of `box_kernels`.
 
-The ends on each side are sorted and cut into buckets of about as many members, some 64 of them if
-all boxes end there. The boxes are sorted as by a k-d tree (Bentley, "Multidimensional Binary Search
-Trees Used for Associative Searching", 1975): by the side on which they differ most, then each half
-likewise, until a chunk is left, so that questions find most chunks all in or all out. Then rows and
-their digests are a matter of counting.
+Boxes come from segments and from the tail. Their ends are sorted already in segments, so that only
+the **levels**, the different ends on each side, have to be merged, and the ends of boxes to be
+translated. Levels are cut into buckets of about as many members, some 64 of
+them if all boxes end on the side. The boxes are sorted as by a k-d tree (Bentley, "Multidimensional
+Binary Search Trees Used for Associative Searching", 1975): by the side on which they differ most,
+then each half likewise, until a chunk is left, so that questions find most chunks all in or all
+out. Then rows and their digests are a matter of counting.
 
-Invariant: `unpack` gives back what `pack` was given, in the segment's order.
+Invariant: a segment has all ends of its boxes, and no level that is not the end of one.
 """
 
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tidegate.engine.box_kernels import (
     BOXES,
@@ -26,6 +27,9 @@ from tidegate.engine.box_kernels import (
     NONE,
     ONE,
     PLACE_BITS,
+    SIDE_FIELDS,
+    SIDE_LEVELS,
+    SIDE_LEVELS_STOP,
     SIDES,
     SIDES_STOP,
     STARTS,
@@ -50,117 +54,276 @@ _MEMBERS = 16  # ends that a bucket has at least, where there are as many
 _SPLITTING = 32  # sides by which boxes may be sorted: those with the most ends
 
 
-class Grouped(NamedTuple):
-    """The ends of boxes, side after side: those of side number t are `first[t]` and following."""
+class Merged(NamedTuple):
+    """The different ends on all sides: those on side s are `first[s]` up to `first[s + 1]`."""
 
     first: Integers
-    boxes: NDArray[np.int32]
-    ends: Integers
+    levels: Integers
 
 
 @allocating
-def pack(listed: Listed, side_count: int) -> tuple[Integers, Segment]:
-    """The boxes as a segment, and in which order they are in it."""
-    n = len(listed.first) - 1
-    ids, grouped = _group(listed, side_count)
-    sides, highs, buckets, levels, homes, ranks = _sort_ends(ids, grouped, n)
-    order = _order(grouped, sides, homes, n)
-    positions = np.empty(n, np.int64)
-    for i in range(n):
-        positions[order[i]] = i
-    starts, members = _settle(grouped, homes, ranks, len(buckets), positions)
-    rows = _fill_rows(sides, starts, members, n)
-    digests = _digest(rows, buckets, n)
-    return order, Segment(
-        sides, highs, buckets, levels, starts.ravel(), members, rows.ravel(), digests.ravel()
+def pack(
+    segments: Integers,
+    sides: Integers,
+    buckets: Integers,
+    levels: Integers,
+    starts: Codes,
+    members: Codes,
+    tail_first: Integers,
+    tail_sides: Sides,
+    tail_ends: Integers,
+    tags: Integers,
+    packed_count: int,
+    count: int,
+    side_count: int,
+) -> tuple[Integers, Segment]:
+    """The boxes that have flags, of these segments and of the tail, as one segment.
+
+    The segments are all those from some number on. Returns where the boxes were, in their new
+    order, and the segment.
+    """
+    tail = Listed(tail_first, tail_sides, tail_ends)
+    tail_stop = tail_first[count - packed_count]
+    merged = _merge(segments, sides, levels, tail, tail_stop, side_count)
+    start = segments[0, BOXES] if len(segments) > 0 else packed_count
+    kept = start + np.flatnonzero(tags[start:count] & (2**FLAG_BITS - 1))
+    moved = _translated(segments, sides, levels, merged)
+    listed = _list(
+        kept, segments, sides, buckets, starts, members, moved, tail, packed_count, merged
+    )
+    cut = _cut(listed, merged)
+    order = _order(listed, cut)
+    new_starts, new_members = _settle(listed, cut, order)
+    rows = _fill_rows(cut.sides, new_starts, new_members, len(kept))
+    digests = _digest(rows, cut.buckets, len(kept))
+    return kept[order], Segment(
+        cut.sides,
+        cut.highs,
+        cut.buckets,
+        cut.levels,
+        new_starts.ravel(),
+        new_members,
+        rows.ravel(),
+        digests.ravel(),
     )
 
 
 @allocating
-def _group(listed: Listed, side_count: int) -> tuple[Sides, Grouped]:
-    """The sides on which boxes end, and the ends on each of them."""
-    uses = np.zeros(side_count, np.int64)
-    for e in range(len(listed.ends)):
-        uses[listed.sides[e]] += 1
-    ids = np.flatnonzero(uses).astype(np.int32)
-    first = np.zeros(len(ids) + 1, np.int64)
-    fill = np.zeros(side_count, np.int64)
-    for t in range(len(ids)):
-        fill[ids[t]] = first[t]
-        first[t + 1] = first[t] + uses[ids[t]]
-    boxes = np.empty(len(listed.ends), np.int32)
-    ends = np.empty(len(listed.ends), np.int64)
-    for box in range(len(listed.first) - 1):
-        for e in range(listed.first[box], listed.first[box + 1]):
-            at = fill[listed.sides[e]]
-            fill[listed.sides[e]] += 1
-            boxes[at], ends[at] = box, listed.ends[e]
-    return ids, Grouped(first, boxes, ends)
+def _merge(
+    segments: Integers,
+    sides: Integers,
+    levels: Integers,
+    tail: Listed,
+    tail_stop: int,
+    side_count: int,
+) -> Merged:
+    """The levels of segments and tail together."""
+    room = np.zeros(side_count + 1, np.int64)
+    for g in range(len(segments)):
+        for t in range(segments[g, SIDES], segments[g, SIDES_STOP]):
+            room[sides[t, ID] + 1] += sides[t, SIDE_LEVELS_STOP] - sides[t, SIDE_LEVELS]
+    for e in range(tail_stop):
+        room[tail.sides[e] + 1] += 1
+    room = np.cumsum(room)
+    fill = room[:-1].copy()
+    pool = np.empty(room[-1], np.int64)
+    for g in range(len(segments)):
+        for t in range(segments[g, SIDES], segments[g, SIDES_STOP]):
+            side = sides[t, ID]
+            for k in range(sides[t, SIDE_LEVELS], sides[t, SIDE_LEVELS_STOP]):
+                pool[fill[side]] = levels[k]
+                fill[side] += 1
+    for e in range(tail_stop):
+        side = tail.sides[e]
+        pool[fill[side]] = tail.ends[e]
+        fill[side] += 1
+    first = np.zeros(side_count + 1, np.int64)
+    at = 0
+    for side in range(side_count):
+        ascending = np.sort(pool[room[side] : room[side + 1]])
+        for i in range(len(ascending)):
+            if i == 0 or ascending[i] != ascending[i - 1]:
+                pool[at] = ascending[i]
+                at += 1
+        first[side + 1] = at
+    return Merged(first, pool[:at])
 
 
 @allocating
-def _sort_ends(
-    ids: Sides, grouped: Grouped, n: int
-) -> tuple[Integers, Integers, Integers, Integers, NDArray[np.int32], NDArray[np.int32]]:
-    """What a segment says of its sides, buckets and levels; and each end's bucket and rank there.
+def _translated(segments: Integers, sides: Integers, levels: Integers, merged: Merged) -> Integers:
+    """The places of the segments' levels among the merged ones, from the first segment's on."""
+    if len(segments) == 0:
+        return np.empty(0, np.int64)
+    start = sides[segments[0, SIDES], SIDE_LEVELS] if len(sides) > segments[0, SIDES] else 0
+    stop = start
+    for t in range(segments[0, SIDES], segments[-1, SIDES_STOP]):
+        stop = sides[t, SIDE_LEVELS_STOP]
+    moved = np.empty(stop - start, np.int64)
+    for t in range(segments[0, SIDES], segments[-1, SIDES_STOP]):
+        place = merged.first[sides[t, ID]]
+        for k in range(sides[t, SIDE_LEVELS], sides[t, SIDE_LEVELS_STOP]):
+            while merged.levels[place] < levels[k]:
+                place += 1
+            moved[k - start] = place
+    return moved
+
+
+@allocating
+def _list(
+    kept: Integers,
+    segments: Integers,
+    sides: Integers,
+    buckets: Integers,
+    starts: Codes,
+    members: Codes,
+    moved: Integers,
+    tail: Listed,
+    packed_count: int,
+    merged: Merged,
+) -> Listed:
+    """The ends of the boxes that are kept, each as its place among the merged levels."""
+    start = segments[0, BOXES] if len(segments) > 0 else packed_count
+    number = np.full(packed_count - start, -1, np.int64)
+    packed = 0
+    while packed < len(kept) and kept[packed] < packed_count:
+        number[kept[packed] - start] = packed
+        packed += 1
+    first = np.zeros(len(kept) + 1, np.int64)
+    nothing = Listed(first, np.empty(0, np.int32), first)
+    _members(segments, sides, buckets, starts, members, moved, number, first, nothing)
+    for i in range(packed, len(kept)):
+        box = kept[i] - packed_count
+        first[i + 1] = tail.first[box + 1] - tail.first[box]
+    first = np.cumsum(first)
+    listed = Listed(first, np.empty(first[-1], np.int32), np.empty(first[-1], np.int64))
+    _members(segments, sides, buckets, starts, members, moved, number, first.copy(), listed)
+    for i in range(packed, len(kept)):
+        at = first[i]
+        box = kept[i] - packed_count
+        for e in range(tail.first[box], tail.first[box + 1]):
+            side = tail.sides[e]
+            own = merged.levels[merged.first[side] : merged.first[side + 1]]
+            listed.sides[at] = side
+            listed.ends[at] = merged.first[side] + np.searchsorted(own, tail.ends[e])
+            at += 1
+    return listed
+
+
+@kernel
+def _members(
+    segments: Integers,
+    sides: Integers,
+    buckets: Integers,
+    starts: Codes,
+    members: Codes,
+    moved: Integers,
+    number: Integers,
+    fill: Integers,
+    listed: Listed,
+) -> None:
+    """List the ends of boxes from `fill` on; or, without room for any, count them one place on."""
+    listing = len(listed.sides) > 0
+    start = segments[0, BOXES] if len(segments) > 0 else 0
+    lowest = sides[segments[0, SIDES], SIDE_LEVELS] if len(moved) > 0 else 0
+    for g in range(len(segments)):
+        width = chunk_count(segments, g) + 1
+        for t in range(segments[g, SIDES], segments[g, SIDES_STOP]):
+            for b in range(sides[t, FIRST], sides[t, STOP]):
+                row = segments[g, STARTS] + (b - segments[g, BUCKETS]) * width
+                level = buckets[b, LEVELS] - lowest
+                for c in range(width - 1):
+                    base = segments[g, BOXES] - start + c * CHUNK
+                    for m in range(np.int64(starts[row + c]), np.int64(starts[row + c + 1])):
+                        member = np.int64(members[m])
+                        i = number[base + (member & (CHUNK - 1))]
+                        if i < 0:
+                            continue
+                        if not listing:
+                            fill[i + 1] += 1
+                            continue
+                        listed.sides[fill[i]] = sides[t, ID]
+                        listed.ends[fill[i]] = moved[level + (member >> PLACE_BITS)]
+                        fill[i] += 1
+
+
+class Cut(NamedTuple):
+    """What a segment says of its sides, buckets and levels.
+
+    Then, of each merged level its bucket and its rank there; and the number of each side in the
+    segment.
+    """
+
+    sides: Integers
+    highs: Integers
+    buckets: Integers
+    levels: Integers
+    homes: Integers
+    ranks: Integers
+    side_of: Integers
+
+
+@allocating
+def _cut(listed: Listed, merged: Merged) -> Cut:
+    """Cut the levels into buckets.
 
     A bucket is closed when it is full, or when the next end comes up so often that it had better
     have a bucket of its own: then no bound falls among its members.
     """
-    sides = np.empty((len(ids), 3), np.int64)
-    highs = np.empty(len(grouped.ends), np.int64)
-    buckets = np.empty((len(grouped.ends), 3), np.int64)
-    levels = np.empty(len(grouped.ends), np.int64)
-    homes = np.empty(len(grouped.ends), np.int32)
-    ranks = np.empty(len(grouped.ends), np.int32)
-    bucket, level = 0, 0
-    for t in range(len(ids)):
-        start, stop = grouped.first[t], grouped.first[t + 1]
-        sides[t, ID], sides[t, FIRST] = ids[t], bucket
-        ends = grouped.ends[start:stop]
-        ascending = np.argsort(ends)
-        room = max(_MEMBERS, n // _ROWS)
+    uses = np.zeros(len(merged.levels), np.int64)
+    for e in range(len(listed.ends)):
+        uses[listed.ends[e]] += 1
+    room = max(_MEMBERS, (len(listed.first) - 1) // _ROWS)
+    total = np.count_nonzero(uses)
+    sides = np.empty((len(merged.first) - 1, SIDE_FIELDS), np.int64)
+    highs = np.empty(total, np.int64)
+    buckets = np.empty((total, 3), np.int64)
+    levels = np.empty(total, np.int64)
+    ranks = np.empty(len(merged.levels), np.int64)
+    homes = np.empty(len(merged.levels), np.int64)
+    side_of = np.full(len(merged.first) - 1, -1, np.int64)
+    t, bucket, level = 0, 0, 0
+    for side in range(len(merged.first) - 1):
         held = 0
-        i = 0
-        while i < len(ends):
-            end = ends[ascending[i]]
-            same = i
-            while same < len(ends) and ends[ascending[same]] == end:
-                same += 1
-            if held > 0 and held + same - i > room:
+        sides[t, ID], sides[t, FIRST], sides[t, SIDE_LEVELS] = side, bucket, level
+        for k in range(merged.first[side], merged.first[side + 1]):
+            if uses[k] == 0:
+                continue
+            if held > 0 and held + uses[k] > room:
                 bucket += 1
                 held = 0
             if held == 0:
                 buckets[bucket, LEVELS] = level
-            for j in range(i, same):
-                homes[start + ascending[j]] = bucket
-                ranks[start + ascending[j]] = level - buckets[bucket, LEVELS]
-            levels[level] = end
+            levels[level] = merged.levels[k]
+            homes[k], ranks[k] = bucket, level - buckets[bucket, LEVELS]
             level += 1
-            highs[bucket], buckets[bucket, LEVELS_STOP] = end, level
-            held += same - i
-            i = same
-        bucket += 1
-        sides[t, STOP] = bucket
-    return (
-        sides,
+            highs[bucket], buckets[bucket, LEVELS_STOP] = merged.levels[k], level
+            held += uses[k]
+        if held > 0:
+            bucket += 1
+            sides[t, STOP], sides[t, SIDE_LEVELS_STOP] = bucket, level
+            side_of[side] = t
+            t += 1
+    return Cut(
+        sides[:t].copy(),
         highs[:bucket].copy(),
         buckets[:bucket].copy(),
-        levels[:level].copy(),
+        levels,
         homes,
         ranks,
+        side_of,
     )
 
 
 @allocating
-def _order(grouped: Grouped, sides: Integers, homes: NDArray[np.int32], n: int) -> Integers:
+def _order(listed: Listed, cut: Cut) -> Integers:
     """Boxes that are alike next to each other.
 
     Ranges of boxes are sorted by the side on which their buckets differ most, and divided near the
     middle, but not within a bucket, until they are no longer than a chunk.
     """
+    n = len(listed.first) - 1
     order = np.arange(n)
-    codes = _codes(grouped, sides, homes, n)
+    codes = _codes(listed, cut)
     spare = np.empty(n, np.int64)
     tally = np.empty(257, np.int64)
     stack = [(0, n if len(codes) > 0 else 0)]
@@ -186,15 +349,23 @@ def _order(grouped: Grouped, sides: Integers, homes: NDArray[np.int32], n: int) 
 
 
 @allocating
-def _codes(grouped: Grouped, sides: Integers, homes: NDArray[np.int32], n: int) -> Flags:
+def _codes(listed: Listed, cut: Cut) -> Flags:
     """The buckets of boxes on the sides with the most ends, from 1 on; 0 where they are free."""
-    uses = grouped.first[1:] - grouped.first[:-1]
+    n = len(listed.first) - 1
+    uses = np.zeros(len(cut.sides), np.int64)
+    for e in range(len(listed.ends)):
+        uses[cut.side_of[listed.sides[e]]] += 1
     chosen = np.argsort(-uses)[:_SPLITTING]
-    codes = np.zeros((len(chosen), n), np.uint8)
+    row_of = np.full(len(cut.sides), -1, np.int64)
     for c in range(len(chosen)):
-        t = chosen[c]
-        for m in range(grouped.first[t], grouped.first[t + 1]):
-            codes[c, grouped.boxes[m]] = min(homes[m] - sides[t, FIRST] + 1, 255)
+        row_of[chosen[c]] = c
+    codes = np.zeros((len(chosen), n), np.uint8)
+    for box in range(n):
+        for e in range(listed.first[box], listed.first[box + 1]):
+            t = cut.side_of[listed.sides[e]]
+            if row_of[t] >= 0:
+                bucket = cut.homes[listed.ends[e]] - cut.sides[t, FIRST]
+                codes[row_of[t], box] = min(bucket + 1, 255)
     return codes
 
 
@@ -229,31 +400,27 @@ def _middle(tally: Integers, size: int) -> int:
 
 
 @allocating
-def _settle(
-    grouped: Grouped,
-    homes: NDArray[np.int32],
-    ranks: NDArray[np.int32],
-    buckets: int,
-    positions: Integers,
-) -> tuple[Codes, Codes]:
+def _settle(listed: Listed, cut: Cut, order: Integers) -> tuple[Codes, Codes]:
     """The members of each bucket, chunk after chunk, and where they start."""
-    chunks = (len(positions) + CHUNK - 1) // CHUNK
-    starts = np.zeros((buckets, chunks + 1), np.uint32)
-    for m in range(len(homes)):
-        starts[homes[m], positions[grouped.boxes[m]] // CHUNK] += np.uint32(1)
+    chunks = (len(order) + CHUNK - 1) // CHUNK
+    starts = np.zeros((len(cut.buckets), chunks + 1), np.uint32)
+    for i in range(len(order)):
+        for e in range(listed.first[order[i]], listed.first[order[i] + 1]):
+            starts[cut.homes[listed.ends[e]], i // CHUNK] += np.uint32(1)
     total = np.uint32(0)
-    for b in range(buckets):
+    for b in range(len(starts)):
         for c in range(chunks + 1):
             size = starts[b, c]
             starts[b, c] = total
             total += size
     fill = starts.copy()
-    members = np.empty(len(homes), np.uint32)
-    for m in range(len(homes)):
-        position = positions[grouped.boxes[m]]
-        at = fill[homes[m], position // CHUNK]
-        fill[homes[m], position // CHUNK] += np.uint32(1)
-        members[at] = (ranks[m] << PLACE_BITS) | (position % CHUNK)
+    members = np.empty(len(listed.ends), np.uint32)
+    for i in range(len(order)):
+        for e in range(listed.first[order[i]], listed.first[order[i] + 1]):
+            level = listed.ends[e]
+            at = fill[cut.homes[level], i // CHUNK]
+            fill[cut.homes[level], i // CHUNK] += np.uint32(1)
+            members[at] = (cut.ranks[level] << PLACE_BITS) | (i % CHUNK)
     return starts, members
 
 
@@ -261,8 +428,7 @@ def _settle(
 def _fill_rows(sides: Integers, starts: Codes, members: Codes, n: int) -> Words:
     """The row before each bucket."""
     chunks = starts.shape[1] - 1
-    words = chunks * WORDS
-    rows = np.zeros((len(starts), words), np.uint64)
+    rows = np.zeros((len(starts), chunks * WORDS), np.uint64)
     for t in range(len(sides)):
         first, stop = sides[t, FIRST], sides[t, STOP]
         for b in range(first, stop):
@@ -274,12 +440,18 @@ def _fill_rows(sides: Integers, starts: Codes, members: Codes, n: int) -> Words:
                     rows[first, at] |= bit  # for the moment, the boxes that end on this side
                     if b + 1 < stop:
                         rows[b + 1, at] |= bit
-        for w in range(words):
-            rows[first, w] = ~rows[first, w] & first_bits(n - 64 * w)
-        for b in range(first + 1, stop):
-            for w in range(words):
-                rows[b, w] |= rows[b - 1, w]
+        _accumulate(rows, first, stop, n)
     return rows
+
+
+@kernel
+def _accumulate(rows: Words, first: int, stop: int, n: int) -> None:
+    """Make rows of the boxes that end on a side, and of those that end in the bucket before."""
+    for w in range(rows.shape[1]):
+        rows[first, w] = ~rows[first, w] & first_bits(n - 64 * w)
+    for b in range(first + 1, stop):
+        for w in range(rows.shape[1]):
+            rows[b, w] |= rows[b - 1, w]
 
 
 @allocating
@@ -302,87 +474,3 @@ def _digest(rows: Words, buckets: Integers, n: int) -> Words:
                 digests[b, 1, c >> 6] |= bit
         buckets[b, WEIGHT] = weight
     return digests
-
-
-@allocating
-def unpack(
-    segments: Integers,
-    sides: Integers,
-    buckets: Integers,
-    levels: Integers,
-    starts: Codes,
-    members: Codes,
-    tail_first: Integers,
-    tail_sides: Sides,
-    tail_ends: Integers,
-    tags: Integers,
-    packed_count: int,
-    count: int,
-) -> tuple[Integers, Listed]:
-    """The positions and the ends of the boxes that have flags, of these segments and of the tail.
-
-    The segments are all those from some number on.
-    """
-    start = segments[0, BOXES] if len(segments) > 0 else packed_count
-    sizes = np.zeros(count - start + 1, np.int64)
-    owners, ends_of, sides_of = _members(segments, sides, buckets, levels, starts, members)
-    for m in range(len(owners)):
-        sizes[owners[m] - start + 1] += 1
-    for box in range(packed_count, count):
-        sizes[box - start + 1] = tail_first[box - packed_count + 1] - tail_first[box - packed_count]
-    alive = tags[start:count] & (2**FLAG_BITS - 1) != 0
-    for i in range(count - start):
-        if not alive[i]:
-            sizes[i + 1] = 0
-    first = np.cumsum(sizes)
-    fill = first.copy()
-    listed = Listed(first, np.empty(first[-1], np.int32), np.empty(first[-1], np.int64))
-    for m in range(len(owners)):
-        if alive[owners[m] - start]:
-            at = fill[owners[m] - start]
-            listed.sides[at], listed.ends[at] = sides_of[m], ends_of[m]
-            fill[owners[m] - start] += 1
-    for box in range(packed_count, count):
-        if alive[box - start]:
-            at = fill[box - start]
-            for e in range(tail_first[box - packed_count], tail_first[box - packed_count + 1]):
-                listed.sides[at], listed.ends[at] = tail_sides[e], tail_ends[e]
-                at += 1
-    kept = np.flatnonzero(alive)
-    return kept + start, Listed(np.append(first[kept], first[-1]), listed.sides, listed.ends)
-
-
-@allocating
-def _members(
-    segments: Integers,
-    sides: Integers,
-    buckets: Integers,
-    levels: Integers,
-    starts: Codes,
-    members: Codes,
-) -> tuple[Integers, Integers, Sides]:
-    """Of each member of the segments' buckets: the position of its box, its end, its side."""
-    total = np.int64(0)
-    for g in range(len(segments)):
-        width = chunk_count(segments, g) + 1
-        for t in range(segments[g, SIDES], segments[g, SIDES_STOP]):
-            first = segments[g, STARTS] + (sides[t, FIRST] - segments[g, BUCKETS]) * width
-            stop = segments[g, STARTS] + (sides[t, STOP] - segments[g, BUCKETS]) * width
-            total += np.int64(starts[stop - 1]) - np.int64(starts[first])
-    boxes = np.empty(total, np.int64)
-    ends = np.empty(total, np.int64)
-    ids = np.empty(total, np.int32)
-    at = 0
-    for g in range(len(segments)):
-        width = chunk_count(segments, g) + 1
-        for t in range(segments[g, SIDES], segments[g, SIDES_STOP]):
-            for b in range(sides[t, FIRST], sides[t, STOP]):
-                row = segments[g, STARTS] + (b - segments[g, BUCKETS]) * width
-                for c in range(width - 1):
-                    for m in range(np.int64(starts[row + c]), np.int64(starts[row + c + 1])):
-                        member = np.int64(members[m])
-                        boxes[at] = segments[g, BOXES] + c * CHUNK + (member & (CHUNK - 1))
-                        ends[at] = levels[buckets[b, LEVELS] + (member >> PLACE_BITS)]
-                        ids[at] = sides[t, ID]
-                        at += 1
-    return boxes, ends, ids

@@ -159,9 +159,9 @@ class IntegerBoxes:
         return np.concatenate(handles), np.concatenate(doubts), upto
 
     def _room(self, size: int) -> Integers:
-        """An array for answers that is at least so long."""
-        if size > len(self._answer):
-            self._answer = np.empty(size, np.int64)
+        """An array for so many handles."""
+        if size + kernels.SPILL > len(self._answer):
+            self._answer = np.empty(size + kernels.SPILL, np.int64)
         return self._answer
 
     def relabel(self, side: int, old: Integers, new: Integers) -> None:
@@ -170,23 +170,23 @@ class IntegerBoxes:
         Other ends stay where they are; none changes its rank among all.
         """
         _, highs, buckets, levels, *_ = self._packed
-        for first, stop in self._buckets(side):
-            _move(levels[buckets[first, 0] : buckets[stop - 1, 1]], old, new)
-            highs[first:stop] = levels[buckets[first:stop, 1] - 1]
+        for first, stop, lowest, behind in self._packed_on(side):
+            _move(levels[lowest:behind], old, new)
+            highs[first:stop] = levels[buckets[first:stop, kernels.LEVELS_STOP] - 1]
         self._tail.ends[:] = np.where(
             self._tail.sides == side, _move(self._tail.ends.copy(), old, new), self._tail.ends
         )
 
     def ends(self, side: int) -> Integers:
         """The different ends on a side, perhaps with those of boxes removed of late."""
-        _, _, buckets, levels, *_ = self._packed
-        packed = [levels[buckets[a, 0] : buckets[b - 1, 1]] for a, b in self._buckets(side)]
+        levels = self._packed.levels
+        packed = [levels[lowest:behind] for _, _, lowest, behind in self._packed_on(side)]
         used = self._tail.first[self._count - self._packed_count]
         tail = self._tail.ends[:used][self._tail.sides[:used] == side]
         return np.unique(np.concatenate([*packed, tail]))
 
-    def _buckets(self, side: int) -> list[list[int]]:
-        """The first bucket of a side in each segment, and the one behind its last."""
+    def _packed_on(self, side: int) -> list[list[int]]:
+        """Where the buckets of a side start and stop in each segment, and where its levels do."""
         sides = self._packed.sides[: self._sizes[-1][0]]
         found: list[list[int]] = sides[sides[:, 0] == side, 1:].tolist()
         return found
@@ -207,8 +207,8 @@ class IntegerBoxes:
         start = self._packed_count
         if begin < len(self._segments):
             start = int(self._segments[begin, kernels.BOXES])
-        sides, _, buckets, levels, starts, members, *_ = self._packed
-        kept, listed = packing.unpack(
+        sides, _, buckets, levels, starts, members, _, _ = self._packed
+        kept, segment = packing.pack(
             self._segments[begin:],
             sides,
             buckets,
@@ -219,9 +219,8 @@ class IntegerBoxes:
             self._tags,
             self._packed_count,
             self._count,
+            self._sides,
         )
-        order, segment = packing.pack(listed, self._sides)
-        kept = kept[order]
         stop = start + len(kept)
         self._tags[start:stop] = self._tags[kept]
         self._slots[start:stop] = self._slots[kept]
@@ -237,8 +236,9 @@ class IntegerBoxes:
         """Write a segment behind the others."""
         sizes = self._sizes[-1]
         sides, buckets, _, levels, starts, members, rows, digests = sizes
-        segment.sides[:, 1:] += buckets
-        segment.buckets[:, :2] += levels
+        segment.sides[:, kernels.FIRST : kernels.STOP + 1] += buckets
+        segment.sides[:, kernels.SIDE_LEVELS :] += levels
+        segment.buckets[:, : kernels.WEIGHT] += levels
         segment.starts[:] += np.uint32(members)
         where = (start, stop, sides, sides + len(segment.sides), buckets, starts, rows, digests)
         self._segments = np.concatenate([self._segments, np.array([where], np.int64)])

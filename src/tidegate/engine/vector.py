@@ -31,6 +31,7 @@ _I32 = ir.IntType(32)
 _ROW = ir.VectorType(_I64, WORDS)
 _CODES = ir.VectorType(_I32, 16)
 _MASK = ir.VectorType(ir.IntType(1), 16)
+_EIGHT = ir.VectorType(ir.IntType(1), 8)
 
 
 def _data(context: Any, builder: Any, kind: Any, array: Any) -> Any:
@@ -61,6 +62,10 @@ def _and(builder: Any, one: Any, other: Any) -> Any:
 
 def _or(builder: Any, one: Any, other: Any) -> Any:
     return builder.or_(one, other)
+
+
+def _and_not(builder: Any, one: Any, other: Any) -> Any:
+    return builder.and_(one, builder.not_(other))
 
 
 def _binary(combine: Callable[[Any, Any, Any], Any]) -> Any:
@@ -198,6 +203,45 @@ def _write_codes(typing: Any, out: Any, at: Any, first: Any, mask: Any) -> Any:
     return types.void(out, types.uint64, types.int32, types.uint64), generate
 
 
+def _write_tagged(
+    typing: Any,
+    out: Any,
+    at: Any,
+    tags: Any,
+    first: Any,
+    word: Any,
+    mask: Any,
+    flags: Any,
+    bits: Any,
+) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+        target = _data(context, builder, signature.args[0], given[0])
+        source = _data(context, builder, signature.args[2], given[2])
+        mask, flags, shift = (_spread(builder, number, _ROW) for number in given[5:])
+        compress = cgutils.get_or_insert_function(  # type: ignore[no-untyped-call]
+            builder.module,
+            ir.FunctionType(_ROW, [_ROW, _EIGHT, _ROW]),
+            "llvm.experimental.vector.compress.v8i64",
+        )
+        at, written = given[1], ir.Constant(_I64, 0)
+        for i in range(0, 64, 8):
+            place = ir.Constant(_I64, i)
+            tagged = _load(builder, source, builder.add(given[3], place))
+            held = builder.icmp_unsigned("==", builder.and_(tagged, mask), flags)
+            byte = builder.trunc(builder.lshr(given[4], place), ir.IntType(8))
+            chosen = builder.and_(builder.bitcast(byte, _EIGHT), held)
+            handles = builder.lshr(tagged, shift)
+            packed = builder.call(compress, [handles, chosen, ir.Constant(_ROW, ir.Undefined)])
+            _store(builder, packed, target, at)
+            bits = builder.zext(builder.bitcast(chosen, ir.IntType(8)), _I64)
+            at = builder.add(at, builder.ctpop(bits))
+            written = builder.or_(written, builder.shl(bits, place))
+        return written
+
+    integers = types.int64, types.int64, types.int64
+    return types.uint64(out, types.uint64, tags, types.uint64, types.uint64, *integers), generate
+
+
 def _compared(comparison: str) -> Any:
     def typed(typing: Any, numbers: Any, at: Any, bound: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
@@ -216,10 +260,11 @@ def _compared(comparison: str) -> Any:
     return typed
 
 
-def _spread(builder: Any, number: Any) -> Any:
-    """Sixteen times the same number."""
-    lane = builder.insert_element(ir.Constant(_CODES, ir.Undefined), number, ir.Constant(_I32, 0))
-    return builder.shuffle_vector(lane, lane, ir.Constant(_CODES, [0] * 16))
+def _spread(builder: Any, number: Any, kind: Any = _CODES) -> Any:
+    """The same number in every place."""
+    lane = builder.insert_element(ir.Constant(kind, ir.Undefined), number, ir.Constant(_I32, 0))
+    zeros = ir.Constant(ir.VectorType(_I32, kind.count), [0] * kind.count)
+    return builder.shuffle_vector(lane, lane, zeros)
 
 
 def _popcount(typing: Any, word: Any) -> Any:
@@ -252,6 +297,11 @@ def _plain_meet(out, at, rows, row):  # type: ignore[no-untyped-def]
 def _plain_join(out, at, rows, row):  # type: ignore[no-untyped-def]
     for w in range(8):
         out[at + uint64(w)] |= rows[row + uint64(w)]
+
+
+def _plain_drop(out, at, rows, row):  # type: ignore[no-untyped-def]
+    for w in range(8):
+        out[at + uint64(w)] &= ~rows[row + uint64(w)]
 
 
 def _plain_meet_all(out, at, rows, refs, start, stop):  # type: ignore[no-untyped-def]
@@ -309,6 +359,18 @@ def _plain_write_codes(out, at, first, mask):  # type: ignore[no-untyped-def]
             place += uint64(1)
 
 
+def _plain_write_tagged(out, at, tags, first, word, mask, flags, bits):  # type: ignore[no-untyped-def]
+    place = at
+    written = uint64(0)
+    for i in range(64):
+        tag = tags[first + uint64(i)]
+        if word >> uint64(i) & uint64(1) and tag & mask == flags:
+            out[place] = tag >> bits
+            place += uint64(1)
+            written |= uint64(1) << uint64(i)
+    return written
+
+
 def _plain_at_most(numbers, at, bound):  # type: ignore[no-untyped-def]
     found = uint64(0)
     for i in range(64):
@@ -344,6 +406,7 @@ _FORMS: Final[dict[str, tuple[Any, Any]]] = {
     "put": (_put, _plain_put),
     "meet": (_binary(_and), _plain_meet),
     "join": (_binary(_or), _plain_join),
+    "drop": (_binary(_and_not), _plain_drop),
     "meet_all": (_meet_all, _plain_meet_all),
     "meet_span": (_with_span(_and), _plain_meet_span),
     "join_span": (_with_span(_or), _plain_join_span),
@@ -351,6 +414,7 @@ _FORMS: Final[dict[str, tuple[Any, Any]]] = {
     "tally": (_tally, _plain_tally),
     "transpose": (_transpose, _plain_transpose),
     "write_codes": (_write_codes, _plain_write_codes),
+    "write_tagged": (_write_tagged, _plain_write_tagged),
     "at_most": (_compared("<="), _plain_at_most),
     "at_least": (_compared(">="), _plain_at_least),
     "popcount": (_popcount, _plain_popcount),
@@ -366,6 +430,8 @@ meet: Any = _USED["meet"]
 """meet(out, at, rows, row): it becomes its AND with that at `row`."""
 join: Any = _USED["join"]
 """join(out, at, rows, row): it becomes its OR with that at `row`."""
+drop: Any = _USED["drop"]
+"""drop(out, at, rows, row): it loses what the row at `row` has."""
 meet_all: Any = _USED["meet_all"]
 """meet_all(out, at, rows, refs, start, stop): AND with the rows numbered refs[start:stop]."""
 meet_span: Any = _USED["meet_span"]
@@ -385,6 +451,12 @@ write_codes: Any = _USED["write_codes"]
 """write_codes(out, at, first, mask): the codes first + i of the bits i of 16, side by side.
 
 Sixteen places of `out` may be overwritten, whatever the mask."""
+write_tagged: Any = _USED["write_tagged"]
+"""write_tagged(out, at, tags, first, word, mask, flags, bits): handles side by side.
+
+A tag is a handle and, in so many `bits` at the end, flags. Of the 64 tags from `first` on that are
+in the word, the handles of those are written whose flags under the mask are these; returns which
+they are. Eight places of `out` behind the last one may be overwritten."""
 at_most: Any = _USED["at_most"]
 """at_most(numbers, at, bound): which of the 64 numbers from `at` on are at most that."""
 at_least: Any = _USED["at_least"]
