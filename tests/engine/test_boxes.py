@@ -31,7 +31,7 @@ from tests.engine.box_oracle import (
 )
 from tidegate.engine import boxes as store_module
 from tidegate.engine import integer_boxes
-from tidegate.engine.box_kernels import SHARED
+from tidegate.engine.box_kernels import SHARED, TWIN
 from tidegate.engine.boxes import BoxStore
 from tidegate.engine.integer_boxes import IntegerBoxes
 from tidegate.engine.ruler import Ruler
@@ -478,6 +478,16 @@ def last_box_lost(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(IntegerBoxes, "_put", put)
 
 
+def twins_everywhere(patch: pytest.MonkeyPatch) -> None:
+    real = IntegerBoxes._put
+
+    def put(self: IntegerBoxes, segment: Any, start: int, stop: int) -> None:
+        segment.sides[1:, TWIN] = 1
+        real(self, segment, start, stop)
+
+    patch.setattr(IntegerBoxes, "_put", put)
+
+
 def forgetting_too_much(patch: pytest.MonkeyPatch) -> None:
     real = Ruler.forget
     patch.setattr(Ruler, "forget", lambda self, needed: real(self, ()))
@@ -494,6 +504,7 @@ MUTANTS: dict[Callable[[pytest.MonkeyPatch], None], Callable[[], object]] = {
     hull_taken_for_the_filter: lambda: changes(SCHEMAS["typed"]),
     removed_boxes_left_in: lambda: changes(SCHEMAS["checked"]),
     last_box_lost: lambda: changes(None),
+    twins_everywhere: lambda: changes(None),
     forgetting_too_much: lambda: changes(None),
     labels_not_followed: lambda: crowd(120),
 }

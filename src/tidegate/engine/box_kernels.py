@@ -71,10 +71,11 @@ class Segment(NamedTuple):
     from the chunk start in `members`, and where the bucket's last ones stop. A member is the rank
     of its end among those of its bucket and, in the last bits, its place in the chunk. `digests`
     has per bucket one word per 64 chunks for those with a bit set in the row, then as many for
-    those with a bit not set.
+    those with a bit not set. A side is the **twin** of the one before it if the same boxes are free
+    there: mostly, the two of one dimension are.
     """
 
-    sides: Integers  # one row each: the side, its buckets, its levels
+    sides: Integers  # one row each: the side, its buckets, its levels, whether it is a twin
     highs: Integers
     buckets: Integers
     levels: Integers
@@ -121,7 +122,7 @@ def scratch(segments: Integers) -> tuple[Integers, Integers, Words]:
 
 # A row of `Packed.segments`: its boxes, its sides, and where its other arrays start.
 BOXES, BOXES_STOP, SIDES, SIDES_STOP, BUCKETS, STARTS, ROWS, DIGESTS, FIELDS = range(9)
-ID, FIRST, STOP, SIDE_LEVELS, SIDE_LEVELS_STOP, SIDE_FIELDS = range(6)  # a row of `sides`
+ID, FIRST, STOP, SIDE_LEVELS, SIDE_LEVELS_STOP, TWIN, SIDE_FIELDS = range(7)  # a row of `sides`
 LEVELS, LEVELS_STOP, WEIGHT = range(3)  # a row of `buckets`
 BEFORE, BEHIND, LIMIT, LEFT = range(4)  # a row of a plan, see `_plan`
 
@@ -274,21 +275,32 @@ def _plan(
 
     A step is a bucket, that of the bound, with the row before it; the bucket behind it, with its
     row (the same if no member has to be compared, -1 if all bits of that row would be set); and the
-    first member, in order of ranks, that is beyond the bound. Returns the number of steps, or -1 if
-    no box can be within the bound.
+    first member, in order of ranks, that is beyond the bound. Steps that a twin's makes needless
+    are left out. Returns the number of steps, or -1 if no box can be within the bound.
     """
-    buckets = packed.buckets
+    buckets, sides = packed.buckets, packed.sides
     steps, met = 0, 0
-    for t in range(packed.segments[g, SIDES], packed.segments[g, SIDES_STOP]):
-        limit = bound[packed.sides[t, ID]]
+    decided = False  # on the side before: only for boxes free there; or, within, for none of them
+    stop_side = packed.segments[g, SIDES_STOP]
+    for t in range(packed.segments[g, SIDES], stop_side):
+        limit = bound[sides[t, ID]]
         if limit == (UNBOUNDED_BELOW if within else UNBOUNDED_ABOVE):
+            decided = False
             continue
         if within:  # rows say what is at most a limit; the others are not below the next integer
             met += 1
             limit -= 1
-        bucket, stop = packed.sides[t, FIRST], packed.sides[t, STOP]
+        bucket, stop = sides[t, FIRST], sides[t, STOP]
         rank = 0
-        if packed.levels[packed.sides[t, SIDE_LEVELS]] <= limit:
+        decided = decided and sides[t, TWIN] != 0
+        if packed.levels[sides[t, SIDE_LEVELS]] > limit:  # it matters only who is free here
+            if decided or (within and t + 1 < stop_side and _asks_twin(bound, sides, t + 1)):
+                continue
+            decided = not within
+        else:
+            if decided and not within:
+                continue
+            decided = within
             bucket = _first_above(packed.highs, bucket, stop, limit)
             if bucket == stop:
                 if within:
@@ -312,6 +324,12 @@ def _plan(
         plan[at, LIMIT], plan[at, LEFT] = rank << PLACE_BITS, weight
         steps += 1
     return steps if met == needed else -1
+
+
+@inlined
+def _asks_twin(bound: Integers, sides: Integers, t: int) -> bool:
+    """Whether a side is the twin of the one before it, and has a bound from below."""
+    return bool(sides[t, TWIN] != 0 and bound[sides[t, ID]] != UNBOUNDED_BELOW)
 
 
 @inlined

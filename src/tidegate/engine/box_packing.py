@@ -34,6 +34,7 @@ from tidegate.engine.box_kernels import (
     SIDES_STOP,
     STARTS,
     STOP,
+    TWIN,
     WEIGHT,
     WORDS,
     Codes,
@@ -403,30 +404,31 @@ def _middle(tally: Integers, size: int) -> int:
 def _settle(listed: Listed, cut: Cut, order: Integers) -> tuple[Codes, Codes]:
     """The members of each bucket, chunk after chunk, and where they start."""
     chunks = (len(order) + CHUNK - 1) // CHUNK
-    starts = np.zeros((len(cut.buckets), chunks + 1), np.uint32)
+    fill = np.zeros((chunks, len(cut.buckets)), np.uint32)
     for i in range(len(order)):
         for e in range(listed.first[order[i]], listed.first[order[i] + 1]):
-            starts[cut.homes[listed.ends[e]], i // CHUNK] += np.uint32(1)
+            fill[i // CHUNK, cut.homes[listed.ends[e]]] += np.uint32(1)
+    starts = np.empty((len(cut.buckets), chunks + 1), np.uint32)
     total = np.uint32(0)
     for b in range(len(starts)):
-        for c in range(chunks + 1):
-            size = starts[b, c]
-            starts[b, c] = total
+        for c in range(chunks):
+            size = fill[c, b]
+            starts[b, c] = fill[c, b] = total
             total += size
-    fill = starts.copy()
+        starts[b, chunks] = total
     members = np.empty(len(listed.ends), np.uint32)
     for i in range(len(order)):
         for e in range(listed.first[order[i]], listed.first[order[i] + 1]):
             level = listed.ends[e]
-            at = fill[cut.homes[level], i // CHUNK]
-            fill[cut.homes[level], i // CHUNK] += np.uint32(1)
+            at = fill[i // CHUNK, cut.homes[level]]
+            fill[i // CHUNK, cut.homes[level]] += np.uint32(1)
             members[at] = (cut.ranks[level] << PLACE_BITS) | (i % CHUNK)
     return starts, members
 
 
 @allocating
 def _fill_rows(sides: Integers, starts: Codes, members: Codes, n: int) -> Words:
-    """The row before each bucket."""
+    """The row before each bucket; which sides are twins is written down with them."""
     chunks = starts.shape[1] - 1
     rows = np.zeros((len(starts), chunks * WORDS), np.uint64)
     for t in range(len(sides)):
@@ -441,6 +443,7 @@ def _fill_rows(sides: Integers, starts: Codes, members: Codes, n: int) -> Words:
                     if b + 1 < stop:
                         rows[b + 1, at] |= bit
         _accumulate(rows, first, stop, n)
+        sides[t, TWIN] = t > 0 and np.array_equal(rows[first], rows[sides[t - 1, FIRST]])
     return rows
 
 

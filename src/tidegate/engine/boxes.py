@@ -176,8 +176,7 @@ class BoxStore:
         Under a checked schema, attributes that make no difference to boxes have a ruler, too: it
         tells which events break the schema.
         """
-        attributes = f.attributes if self._checked else (name for box in own for name in box.sets)
-        for side, old, new in self._space.take_in(own, attributes):
+        for side, old, new in self._space.take_in(own, f.attributes if self._checked else ()):
             self._integers.relabel(side, old, new)
 
     def _integer_boxes(self, own: Boxes) -> list[tuple[_Ends, int]]:

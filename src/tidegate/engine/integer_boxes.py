@@ -188,7 +188,9 @@ class IntegerBoxes:
     def _packed_on(self, side: int) -> list[list[int]]:
         """Where the buckets of a side start and stop in each segment, and where its levels do."""
         sides = self._packed.sides[: self._sizes[-1][0]]
-        found: list[list[int]] = sides[sides[:, 0] == side, 1:].tolist()
+        found: list[list[int]] = sides[
+            sides[:, kernels.ID] == side, kernels.FIRST : kernels.TWIN
+        ].tolist()
         return found
 
     def _pack_tail(self) -> None:
@@ -237,7 +239,7 @@ class IntegerBoxes:
         sizes = self._sizes[-1]
         sides, buckets, _, levels, starts, members, rows, digests = sizes
         segment.sides[:, kernels.FIRST : kernels.STOP + 1] += buckets
-        segment.sides[:, kernels.SIDE_LEVELS :] += levels
+        segment.sides[:, kernels.SIDE_LEVELS : kernels.TWIN] += levels
         segment.buckets[:, : kernels.WEIGHT] += levels
         segment.starts[:] += np.uint32(members)
         where = (start, stop, sides, sides + len(segment.sides), buckets, starts, rows, digests)

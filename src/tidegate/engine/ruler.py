@@ -88,7 +88,7 @@ class Ruler:
         }
         self._pages: list[list[Cut]] = []
         self._heads: list[Cut] = []
-        self._known: dict[Cut, int] = {}
+        self._known: dict[Cut | None, int] = {None: HIGHEST}  # None is the end of all lines
         self._tables: dict[str, tuple[NDArray[np.int64], NDArray[np.int64]]] = {}
         self.moved: tuple[list[int], list[int]] | None = None
         everything = universe(attribute, schema)
@@ -99,22 +99,27 @@ class Ruler:
 
     def allows(self, label: int) -> bool:
         """Whether a value at that place is one that the attribute can have."""
-        return any(self._label(low) <= label < self._label(high) for low, high in self._universe)
+        known = self._known
+        return any(known[low] <= label < known[high] for low, high in self._universe)
 
     def _look_up_universe(self) -> None:
-        self.low = self._label(self._universe[0][0])
-        self.high = self._label(self._universe[-1][1])
+        self.low = self._known[self._universe[0][0]]
+        self.high = self._known[self._universe[-1][1]]
 
     def take_in(self, allowed: ValueSet) -> None:
         """Give the cuts of a set labels, unless the set is loose.
 
         `moved` is set if labels given out before have changed: (old labels, new labels).
         """
-        found = self._stretches(allowed)
-        cuts = [cut for stretch in found or () for cut in stretch if cut not in self._known]
-        if all(self._around(cut) is not None for cut in cuts):
-            for cut in dict.fromkeys(cuts):
-                if cut is not None:
+        known = self._known
+        cuts = None
+        for low, high in self._stretches(allowed) or ():
+            if low not in known or high not in known:
+                cuts = [*(cuts or ()), low, high]
+        if cuts is not None:
+            new = [cut for cut in dict.fromkeys(cuts) if cut is not None and cut not in known]
+            if all(self._around(cut) is not None for cut in new):
+                for cut in new:
                     self._insert(cut)
 
     def forget(self, needed: Collection[int]) -> None:
@@ -126,7 +131,7 @@ class Ruler:
             for cut in page
             if cut in universal or self._known[cut] in needed
         ]
-        self._known = {cut: self._known[cut] for cut in kept}
+        self._known = {None: HIGHEST, **{cut: self._known[cut] for cut in kept}}
         self._page(kept)
 
     def extent(self, allowed: ValueSet) -> Extent:
@@ -135,8 +140,8 @@ class Ruler:
         if found is None:
             return _LOOSE
         start, end = found[0][0], found[-1][1]
-        low = self._known.get(start)
-        high = self._known.get(end) if end is not None else HIGHEST
+        known = self._known
+        low, high = known.get(start), known.get(end)
         if low is None or high is None:
             around, behind = self._around(start), self._around(end)
             if around is None or behind is None:
@@ -150,13 +155,21 @@ class Ruler:
         From `LOWEST` and up to `HIGHEST` where it can reach as far as the attribute's values.
         """
         found = self._stretches(allowed)
-        if found is not None:
-            start, end = self._around(found[0][0]), self._around(found[-1][1])
-            if start is not None and end is not None:
-                low = LOWEST if start[1] <= self.low else start[1]
-                high = HIGHEST if end[0] >= self.high else end[0]
-                return low, high, len(found), not allowed.texts
-        return _LOOSE
+        if found is None:
+            return _LOOSE
+        start, end = found[0][0], found[-1][1]
+        known = self._known
+        low, high = known.get(start), known.get(end)
+        if low is None or high is None:
+            around, behind = self._around(start), self._around(end)
+            if around is None or behind is None:
+                return _LOOSE
+            low, high = around[1], behind[0]
+        if low <= self.low:
+            low = LOWEST
+        if high >= self.high:
+            high = HIGHEST
+        return low, high, len(found), not allowed.texts
 
     def runs(self, allowed: ValueSet) -> list[Extent]:
         """The stretches of a set, each of them by itself."""
@@ -265,27 +278,18 @@ class Ruler:
                     found.append((low, high))
         return found
 
-    def _label(self, cut: Cut | None) -> int:
-        """The label of a cut that has one."""
-        return HIGHEST if cut is None else self._known[cut]
-
     def _around(self, cut: Cut | None) -> tuple[int, int] | None:
         """The labels of the last cut not behind this one and of the first not before it.
 
         None if it crosses one of them.
         """
-        if cut is None:
-            return HIGHEST, HIGHEST
         label = self._known.get(cut)
-        if label is not None:
-            return label, label
+        if cut is None or label is not None:
+            return self._known[cut], self._known[cut]
         before, behind = self._neighbours(cut)
         if isinstance(cut[1], tuple) and not (_in_order(before, cut) and _in_order(cut, behind)):
             return None
-        return (
-            LOWEST if before is None else self._known[before],
-            HIGHEST if behind is None else self._known[behind],
-        )
+        return LOWEST if before is None else self._known[before], self._known[behind]
 
     def _neighbours(self, cut: Cut) -> tuple[Cut | None, Cut | None]:
         """The cuts before and behind one that is not on the ruler."""
@@ -301,7 +305,7 @@ class Ruler:
     def _insert(self, cut: Cut) -> None:
         before, behind = self._neighbours(cut)
         low = LOWEST if before is None else self._known[before]
-        high = HIGHEST if behind is None else self._known[behind]
+        high = self._known[behind]
         if high - low < 2:
             self._spread()
             self._insert(cut)
@@ -344,7 +348,7 @@ class Ruler:
         else:  # moved twice before anybody looked
             step = {self._known[cut]: label for cut, label in spread.items()}
             self.moved = (self.moved[0], [step[label] for label in self.moved[1]])
-        self._known = spread
+        self._known = {None: HIGHEST, **spread}
         self._tables.clear()
         self._look_up_universe()
 

@@ -48,30 +48,35 @@ class Space:
     def take_in(
         self, own: Boxes, attributes: Iterable[str]
     ) -> list[tuple[int, Integers, Integers]]:
-        """Make dimensions for the attributes, and put the cuts of boxes on their rulers.
+        """Put the cuts of boxes on their rulers; make dimensions for these and for the attributes.
 
         Returns the sides on which labels have moved, with the ends as they were and as they are.
         """
-        new = [name for name in dict.fromkeys(attributes) if name not in self.rulers]
-        for name in new:
-            self.sides[name] = 2 * len(self.rulers)
-            self.rulers[name] = Ruler(name, self._schema)
+        rulers = self.rulers
+        known = len(rulers)
+        for name in attributes:
+            if name not in rulers:
+                self._make(name)
+        moved: dict[str, None] = {}
         for box in own:
             for name, allowed in box.sets.items():
-                self.rulers[name].take_in(allowed)
-        moves = [
-            move
-            for name in dict.fromkeys(name for box in own for name in box.sets)
-            for move in self._moves(name)
-        ]
-        if new or moves:
-            ends = [(ruler.low, -ruler.high) for ruler in self.rulers.values()]
-            self.whole = np.array(ends, np.int64).ravel()
-            self.no_limits = (
-                np.full(len(self.whole), UNBOUNDED_BELOW, np.int64),
-                np.full(len(self.whole), UNBOUNDED_ABOVE, np.int64),
-            )
-        return moves
+                ruler = rulers.get(name) or self._make(name)
+                ruler.take_in(allowed)
+                if ruler.moved is not None:
+                    moved[name] = None
+        if not moved and len(rulers) == known:
+            return []
+        self.whole = np.array([(r.low, -r.high) for r in rulers.values()], np.int64).ravel()
+        self.no_limits = (
+            np.full(len(self.whole), UNBOUNDED_BELOW, np.int64),
+            np.full(len(self.whole), UNBOUNDED_ABOVE, np.int64),
+        )
+        return [move for name in moved for move in self._moves(name)]
+
+    def _make(self, name: str) -> Ruler:
+        self.sides[name] = 2 * len(self.rulers)
+        self.rulers[name] = ruler = Ruler(name, self._schema)
+        return ruler
 
     def _moves(self, name: str) -> Iterator[tuple[int, Integers, Integers]]:
         ruler, side = self.rulers[name], self.sides[name]
@@ -102,8 +107,9 @@ class Space:
         found = {}
         all_exact = True
         for name, allowed in box.sets.items():
-            if name in rulers:
-                found[name] = extent = rulers[name].extent(allowed)
+            ruler = rulers.get(name)
+            if ruler is not None:
+                found[name] = extent = ruler.extent(allowed)
                 all_exact = all_exact and extent[3]
         return found, all_exact
 
