@@ -28,6 +28,7 @@ from tidegate.algebra.relate import covers, overlaps
 from tidegate.engine.box_kernels import SHARED
 from tidegate.engine.columns import Batch
 from tidegate.engine.integer_boxes import IntegerBoxes
+from tidegate.engine.ruler import Ruler
 from tidegate.engine.space import Boxes, Extents, Space, in_one_run
 from tidegate.errors import SchemaError, TidegateError
 from tidegate.filters.evaluate import value_of
@@ -206,8 +207,9 @@ class BoxStore:
         """
         sides: list[int] = []
         ends: list[int] = []
+        low_sides = self._space.sides
         for attribute, (low, high, _, exact) in extents.items():
-            side = self._space.sides[attribute]
+            side = low_sides[attribute]
             sides += (side, side + 1)
             ends += (high, -low) if turned and not exact else (low, -high)
         return sides, ends
@@ -216,14 +218,15 @@ class BoxStore:
 
     def _stabbing(self, event: Mapping[str, Any]) -> "_Question":
         space = self._space
+        schema = self.schema
+        labels = [
+            ruler.place(value_of(event, attribute, schema))
+            for attribute, ruler in space.rulers.items()
+        ]
+        lawful = not self._checked or all(map(Ruler.allows, space.rulers.values(), labels))
         bounds = np.empty((1, len(space.whole)), np.int64)
-        row = bounds[0]
-        lawful = True
-        for attribute, ruler in space.rulers.items():
-            label = ruler.place(value_of(event, attribute, self.schema))
-            side = space.sides[attribute]
-            row[side], row[side + 1] = label, ~label
-            lawful = lawful and (not self._checked or ruler.allows(label))
+        bounds[0, ::2] = labels
+        np.invert(bounds[0, ::2], out=bounds[0, 1::2])
         return self._stabbed(bounds, lawful, lambda f: f.matches(event))
 
     def _stabbing_all(self, events: Any) -> "list[_Question]":
@@ -279,11 +282,13 @@ class BoxStore:
         hull, exact = self._space.inner_hull(own)
         for attribute, (low, high, _, _) in hull.items():
             side = sides.get(attribute)
-            if side is None and (low > LOWEST or high < HIGHEST):
-                return self._unsearched(beside)  # no filter has a limit there, and one is needed
-            if side is not None and low > LOWEST:
+            if side is None:
+                if low > LOWEST or high < HIGHEST:
+                    return self._unsearched(beside)  # no filter has a limit there; one is needed
+                continue
+            if low > LOWEST:
                 bounds[side] = low
-            if side is not None and high < HIGHEST:
+            if high < HIGHEST:
                 bounds[side + 1] = -high
         sure = exact and len(own) == 1 and in_one_run(hull)
         return _Question(bounds[None], sure, beside, lambda g: covers(f, g))

@@ -31,6 +31,7 @@ from tidegate.filters.lines import (
     BIGINT,
     DECIMAL,
     DOUBLE,
+    STRING,
     Line,
     double_at,
     key_of,
@@ -85,6 +86,10 @@ class Ruler:
         self._lines = {
             line.name: (rank, line.high, behind)
             for rank, (line, behind) in enumerate(zip(lines, [*starts[1:], None], strict=True))
+        }
+        own_keys = ((str, STRING),) if self._merges else ((str, STRING), (int, BIGINT))
+        self._own_keys = {
+            kind: self._lines[line.name][0] for kind, line in own_keys if line.name in self._lines
         }
         self._pages: list[list[Cut]] = []
         self._heads: list[Cut] = []
@@ -183,6 +188,9 @@ class Ruler:
 
     def place(self, value: Value) -> int:
         """The label of the last cut that is not behind a normal value."""
+        rank = self._own_keys.get(type(value))
+        if rank is not None:  # of a line on which a value is its own key
+            return self._floor((rank, value))
         if value is None:
             return self._floor(_ABSENT)
         line = line_of(value, self._value_lines)

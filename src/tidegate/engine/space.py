@@ -41,7 +41,7 @@ class Space:
     def __init__(self, schema: Schema | None) -> None:
         self._schema = schema
         self.rulers: dict[str, Ruler] = {}
-        self.sides: dict[str, int] = {}  # the low one of each attribute; the high one is the next
+        self.sides: dict[str, int] = {}  # the low ones, in the order of rulers; then the high one
         self.whole = np.empty(0, np.int64)
         self.no_limits = self.whole, self.whole
 

@@ -74,7 +74,7 @@ def value_of(event: Mapping[str, Any], attribute: str, schema: Schema | None) ->
     """The event's value of an attribute; absent, or a path through something absent, is None."""
     value: Any = event
     for name in _path(attribute):
-        if not isinstance(value, Mapping):
+        if type(value) is not dict and not isinstance(value, Mapping):
             return None
         value = value.get(name)
     return normal(value) if schema is None else schema[attribute].type.conform(value)
