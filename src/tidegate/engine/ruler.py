@@ -88,7 +88,7 @@ class Ruler:
             for rank, (line, behind) in enumerate(zip(lines, [*starts[1:], None], strict=True))
         }
         own_keys = ((str, STRING),) if self._merges else ((str, STRING), (int, BIGINT))
-        self._own_keys = {
+        self._own_keys: dict[type, int] = {
             kind: self._lines[line.name][0] for kind, line in own_keys if line.name in self._lines
         }
         self._pages: list[list[Cut]] = []
@@ -349,14 +349,15 @@ class Ruler:
         """Give all cuts new labels at equal distances."""
         cuts = [cut for page in self._pages for cut in page]
         gap = (HIGHEST - LOWEST) // (len(cuts) + 1)
-        spread = {cut: LOWEST + gap * (i + 1) for i, cut in enumerate(cuts)}
+        spread: dict[Cut | None, int] = {cut: LOWEST + gap * (i + 1) for i, cut in enumerate(cuts)}
         if self.moved is None:
             old = [self._known[cut] for cut in cuts]
             self.moved = (old, list(spread.values()))
         else:  # moved twice before anybody looked
             step = {self._known[cut]: label for cut, label in spread.items()}
             self.moved = (self.moved[0], [step[label] for label in self.moved[1]])
-        self._known = {None: HIGHEST, **spread}
+        spread[None] = HIGHEST
+        self._known = spread
         self._tables.clear()
         self._look_up_universe()
 
