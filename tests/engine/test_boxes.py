@@ -386,6 +386,21 @@ def test_segments_of_any_size_are_searched_to_their_end(count: int, sides: int) 
             boxes.pack()
 
 
+def test_long_answers_have_what_is_asked_for_and_set_aside_what_is_shared() -> None:
+    rng = Random(5)
+    boxes = IntegerBoxes()
+    kept: dict[int, box_oracle.Box] = {}
+    slots = []
+    for handle in range(3000):
+        flags = rng.choice((0b11011, 0b11011, 0b11011, 0b1001, 0b0001, 0b10010, 0b1001 | SHARED))
+        kept[handle] = ([0], [handle % 50], flags)
+        slots.append(boxes.add(handle, *kept[handle]))
+    for handle in range(0, 3000, 7):
+        boxes.remove(slots[handle])
+        del kept[handle]
+    ask_integers(boxes, kept, [[60], [25], [-1]])
+
+
 def test_many_questions_are_answered_in_several_goes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(integer_boxes, "_ROOM", 10)
     boxes = IntegerBoxes()
