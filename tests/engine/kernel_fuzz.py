@@ -25,7 +25,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 import tidegate as tg
-from tidegate.engine import alike, assemble, ids, index, keys, layout, owning, sharing, vector
+from tidegate.engine import alike, assemble, ids, index, keys, layout, owning, sharing, vector, wide
 from tidegate.engine.columns import Batch
 from tidegate.engine.draft import Drafter
 from tidegate.engine.encoded import EncodedBatch
@@ -52,6 +52,7 @@ SMALL: Final = (
     (index, "_FEW", 0),
     (keys, "_DENSE", 1),
     (keys, "_SMALL", 8),
+    (wide, "_MANY", 4),
 )
 """Sizes from which on something is worth while, and what they are for a test."""
 
@@ -310,8 +311,11 @@ class Comparison:
     @property
     def structures(self) -> set[str]:
         """What holds subscriptions, with the number of its key's attributes; and how far swept."""
-        sweeps = [sweep for live in self.tried._lives for sweep in live.segment.sweeps]
+        segments = [live.segment for live in self.tried._lives]
+        sweeps = [sweep for segment in segments for sweep in segment.sweeps]
         found = {f"sweeps on {len(sweep.attributes)}" for sweep in sweeps}
+        if any(wide for segment in segments for _, wide in segment.single._rows.partitions):
+            found.add("wide zones")
         for each in self.tried.describe().structures:
             if each.subscriptions:
                 name, _, key = each.name.partition(" (")

@@ -50,6 +50,7 @@ def test_no_index_is_out_of_bounds_in_a_build_that_checks_them(tmp_path: Path) -
         "ranges with several subscribers, by key of 1",
         "ranges, by key of 2",
         *("sweeps on 0", "sweeps on 1", "sweeps on 2"),
+        "wide zones",
     }
 
 

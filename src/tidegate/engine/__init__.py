@@ -44,7 +44,7 @@ How they meet
 - `kernels`: the same, compiled, 512 events at a time; `vector`: what is done to 512 events at once;
   `compiled`: how
 - `sweep`, `sweep_kernels`: entries that are a key and ranges
-- `single`, `single_kernels`: one event
+- `single`, `single_kernels`: one event; `wide`: the conditions it would have to look up too often
 - `output`: where results go
 
 On disk

@@ -52,9 +52,9 @@ class Axis:
         ]
         lowest, highest = line.full
         cuts = {low for _, low, _ in found if low > lowest}
-        self._cuts: list[Any] = sorted(cuts | {high for _, _, high in found if high < highest})
-        places = {cut: place for place, cut in enumerate(self._cuts, 1)}
-        self.size = len(self._cuts) + 1
+        self.cuts: list[Any] = sorted(cuts | {high for _, _, high in found if high < highest})
+        places = {cut: place for place, cut in enumerate(self.cuts, 1)}
+        self.size = len(self.cuts) + 1
         self.pieces = Pieces(
             np.array([number for number, _, _ in found], np.uint32),
             np.array([places.get(low, 0) for _, low, _ in found], np.uint32),
@@ -94,13 +94,13 @@ class Axis:
         if self.line is STRING:
             return self._rank_of(key)
         if scale == self.line.scale:
-            return bisect_right(self._cuts, key)
-        return bisect_right(self._cuts, key * 10 ** (self.line.scale - scale))
+            return bisect_right(self.cuts, key)
+        return bisect_right(self.cuts, key * 10 ** (self.line.scale - scale))
 
     def _rank_of(self, text: str) -> int:
         rank = self._known.get(text)
         if rank is None:
-            rank = bisect_right(self._cuts, text)
+            rank = bisect_right(self.cuts, text)
             if len(self._known) >= _REMEMBERED:
                 self._known.clear()
             self._known[text] = rank
@@ -111,7 +111,7 @@ class Axis:
         found = self._integers.get(scale)
         if found is None:
             step = 10 ** (self.line.scale - scale) if self.line.scale > scale else 1
-            cuts = [-(-cut // step) for cut in self._cuts]
+            cuts = [-(-cut // step) for cut in self.cuts]
             small = not cuts or (cuts[0] >= -(2**63) and cuts[-1] < 2**63)
             found = self._integers[scale] = np.array(cuts, np.int64 if small else object)
         return found
@@ -120,4 +120,4 @@ class Axis:
     def nbytes(self) -> int:
         """The memory of the cuts and pieces."""
         tables = sum(table.nbytes for table in self._tables.values())
-        return 8 * len(self._cuts) + 12 * len(self.pieces.condition) + tables
+        return 8 * len(self.cuts) + 12 * len(self.pieces.condition) + tables

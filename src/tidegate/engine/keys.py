@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from tidegate.engine.conditions import Conditions
 from tidegate.engine.encoded import EncodedBatch
-from tidegate.filters.lines import Line, first_decimal
+from tidegate.filters.lines import first_decimal
 from tidegate.filters.valueset import ValueSet
 
 Integers: TypeAlias = NDArray[np.int64]
@@ -129,19 +129,17 @@ class KeyTable:
             found.append(places)
         return found
 
-    def group(self, places: Sequence[tuple[Line, Any] | None]) -> int:
-        """The group of one event, whose values of the attributes lie at these places."""
+    def group(self, numbers: Sequence[int]) -> int:
+        """The group of one event, whose values meet these conditions of the attributes."""
         code = 0
-        for column, place in enumerate(places):
-            if place is None:
-                return NO_GROUP
-            number = self._conditions.points.of_value(self.attributes[column], *place)
-            own = int(self._places[column][number])
+        for number, places, distinct in zip(numbers, self._places, self._distinct, strict=True):
+            own: int = places.item(number)  # that of NO_CONDITION, the last, is -1
             if own < 0:
                 return NO_GROUP
-            code = code * len(self._distinct[column]) + own
+            code = code * len(distinct) + own
         if self._by_place is not None:
-            return int(self._by_place[code])
+            group: int = self._by_place.item(code)
+            return group
         at = bisect_left(self._codes, code)
         return int(self._order[at]) if at < len(self) and self._codes[at] == code else NO_GROUP
 

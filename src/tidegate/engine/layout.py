@@ -208,11 +208,18 @@ def _choose_key(
 def selectivity(conditions: Conditions) -> NDArray[np.float64]:
     """A guess, for each condition, at how many values meet it, to try rare ones first.
 
-    The ends of all conditions on a line are taken for quantiles of its values; of few conditions,
-    it is only asked whether they are equalities.
+    Of few conditions, it is only asked whether they are equalities.
     """
     if len(conditions) < _FEW:
         return np.array([_is_equality(node) for node in conditions.nodes], np.float64) * -1.0
+    return shares(conditions)
+
+
+def shares(conditions: Conditions) -> NDArray[np.float64]:
+    """A guess, for each condition, at the share of all values that meet it.
+
+    The ends of all conditions on a line are taken for quantiles of its values.
+    """
     cuts: dict[tuple[str, str], set[Any]] = {}
     for attribute, held in zip(conditions.attributes, conditions.sets, strict=True):
         for name, bounds in held.spans.items():

@@ -3,11 +3,11 @@
 A batch of one event would be slow: Arrow and NumPy take longer to look at a column than plain
 Python takes to look at a value. Here each value of the event is looked up in dictionaries and by
 bisection, and a few compiled calls (`single_kernels`, `sweep_kernels`) do the rest, over the same
-arrays as for batches. What is kept besides is small, and made on the first event.
+arrays as for batches. What is kept besides (`wide`) is made on the first event.
 """
 
 import threading
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -15,11 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidegate.engine import single_kernels, sweep_kernels
-from tidegate.engine.axes import Axis
+from tidegate.engine.axes import Axis, Pieces
+from tidegate.engine.draft import starts
 from tidegate.engine.kernels import DEPTH
 from tidegate.engine.keys import NO_GROUP
 from tidegate.engine.partition import Partition
+from tidegate.engine.points import NO_CONDITION, PointTable
 from tidegate.engine.sweep import Sweep
+from tidegate.engine.wide import WideZones, wide_zones
 from tidegate.filters.evaluate import value_of
 from tidegate.filters.lines import (
     ALL_LINES,
@@ -40,12 +43,17 @@ if TYPE_CHECKING:
 Place: TypeAlias = tuple[Line, Any]  # the line a value lies on, and its key
 Codes: TypeAlias = NDArray[np.int32]
 Alive: TypeAlias = NDArray[np.uint64]
+Bits: TypeAlias = NDArray[np.uint64]
+Integers: TypeAlias = NDArray[np.int64]
+_Bounds: TypeAlias = tuple[list[Place | None], Codes, Codes]
 _Pieces: TypeAlias = tuple[
     NDArray[np.int64], NDArray[np.uint32], NDArray[np.uint32], NDArray[np.uint32]
 ]
 
 _ROOM: Final = threading.local()
 _LARGE: Final = 2**63 - 1
+_NO_ZONES: Final = np.empty(0, np.uint32)
+_NOTHING: Final = np.empty(0, np.uint64)
 _OWN_LINE: Final = {int: BIGINT, float: DOUBLE, str: STRING}
 _ANY_LINE: Final = frozenset(line.name for line in ALL_LINES)
 
@@ -79,50 +87,49 @@ class SingleEvents:
             places[name] = place
             if place is not None and place[0].name not in compared:
                 strange[name] = place[0].name
-        out = _room(len(self._segment) + sweep_kernels.ZONE)
+        out = _room("codes", len(self._segment) + sweep_kernels.ZONE, np.int32)
         written = 0
-        numbers: dict[str, int] = {}
+        keys = _Keys(self._segment.table.conditions.points, places)
+        bounds: dict[tuple[str, ...], _Bounds] = {}
         for sweep in self._segment.sweeps:
-            group = sweep.key.group([places[name] for name in sweep.key.attributes])
-            if group != NO_GROUP:
-                written += self._sweep(sweep, group, places, numbers, alive, out[written:])
-        if self._segment.partitions:
-            truth = self._rows.truth(places)
-            for partition in self._segment.partitions:
-                written += _meet(partition, places, truth, alive, out[written:])
+            group = sweep.key.group([keys[name] for name in sweep.key.attributes])
+            if group == NO_GROUP:
+                continue
+            of_event = bounds.get(sweep.attributes)
+            if of_event is None:
+                of_event = bounds[sweep.attributes] = self._bounds(sweep, places)
+            here, least, most = of_event
+            written += sweep_kernels.meet(
+                sweep.group_start, sweep.zone_start, sweep.code_start,
+                *sweep.spans(sweep.range_lines.of(here))[:4], least, most, alive, group,
+                sweep.first_code, out[written:],
+            )  # fmt: skip
+        if self._rows.partitions:
+            truth, axes, ranks = self._rows.truth(places)
+            for partition, wide in self._rows.partitions:
+                group = 0
+                if partition.key is not None:
+                    group = partition.key.group([keys[name] for name in partition.key.attributes])
+                    if group == NO_GROUP:
+                        continue
+                left = _NOTHING if wide is None else _left(wide, axes, ranks)
+                written += _meet(partition, group, wide, left, places, truth, alive, out[written:])
         return out[:written].copy()
 
-    def _sweep(
-        self,
-        sweep: Sweep,
-        group: int,
-        places: dict[str, Place | None],
-        numbers: dict[str, int],
-        alive: Alive,
-        out: Codes,
-    ) -> int:
+    def _bounds(self, sweep: Sweep, places: dict[str, Place | None]) -> _Bounds:
+        """Where the event lies on the attributes of a sweep, also among all ends there are."""
         here = [places[name] for name in sweep.attributes]
-        lines = sweep.range_lines.of(here)
-        spans = sweep.spans(lines)
         least, most = [], []
+        lines = sweep.range_lines.of(here)
         for attribute, place, line in zip(sweep.attributes, here, lines, strict=True):
             if place is None or line is None or place[0] != line:
                 least.append(sweep_kernels.LOWEST)
                 most.append(sweep_kernels.HIGHEST)
                 continue
-            number = numbers.get(attribute)
-            if number is None:
-                cuts = self._segment.ends.cuts(attribute, line)
-                number = numbers[attribute] = _number(cuts, place[1])
+            number = _number(self._segment.ends.cuts(attribute, line), place[1])
             least.append(number)
             most.append(number)
-        return int(
-            sweep_kernels.meet(
-                sweep.group_start, sweep.zone_start, sweep.code_start, *spans[:4],
-                np.array(least, np.int32), np.array(most, np.int32), alive,
-                group, sweep.first_code, out,
-            )
-        )  # fmt: skip
+        return here, np.array(least, np.int32), np.array(most, np.int32)
 
     @property
     def nbytes(self) -> int:
@@ -130,18 +137,39 @@ class SingleEvents:
         return self._rows.nbytes
 
 
+class _Keys(dict[str, int]):
+    """The condition of a key that an event's value of an attribute meets, or `NO_CONDITION`."""
+
+    def __init__(self, points: PointTable, places: dict[str, Place | None]) -> None:
+        self._points = points
+        self._places = places
+
+    def __missing__(self, attribute: str) -> int:
+        place = self._places[attribute]
+        number = NO_CONDITION if place is None else self._points.of_value(attribute, *place)
+        self[attribute] = number
+        return number
+
+
+def _left(wide: WideZones, axes: Integers, ranks: Integers) -> Bits:
+    """The entries in wide zones that an event with these ranks leaves."""
+    words = len(wide.entries)
+    room = _room("bits", 2 * words, np.uint64)
+    left = room[:words]
+    single_kernels.leave(axes, ranks, *wide.ladder, wide.entries, room[words : 2 * words], left)
+    return left
+
+
 def _meet(
     partition: Partition,
+    group: int,
+    wide: WideZones | None,
+    left: Bits,
     places: dict[str, Place | None],
     truth: NDArray[np.uint8],
     alive: Alive,
     out: Codes,
 ) -> int:
-    group = 0
-    if partition.key is not None:
-        group = partition.key.group([places[name] for name in partition.key.attributes])
-        if group == NO_GROUP:
-            return 0
     axes = partition.axes
     here = [places[name] for name in axes.attributes]
     lines = axes.range_lines.of(here)
@@ -150,84 +178,119 @@ def _meet(
     for axis, (place, line) in enumerate(zip(here, lines, strict=True)):
         if line is not None and place is not None and place[0] == line:
             keys[axis], present[axis] = axes.range_lines.key(axis, line, place[1]), 1
+    heads, zones = (entries.zone_head, _NO_ZONES) if wide is None else (wide.heads, wide.zones)
     return int(
         single_kernels.meet(
-            entries.zone_start, entries.zone_entry, entries.zone_head, entries.ref_start,
+            entries.zone_start, entries.zone_entry, heads, entries.ref_start,
             entries.refs, entries.range_start, entries.range_axis, ends.range_low,
             ends.range_high, ends.low_start, ends.lows, ends.high_start, ends.highs,
             entries.token_start, entries.tokens, entries.code_start, alive, group, keys, present,
-            truth, partition.first_code, np.empty(len(lines), np.int64),
+            truth, zones, left, partition.first_code, np.empty(len(lines), np.int64),
             np.empty(len(lines), np.int64), np.zeros(DEPTH + 1, np.uint8), out,
         )
     )  # fmt: skip
 
 
 class _Rows:
-    """The pieces of all axes of a segment, one after the other, as far as they are known."""
+    """The pieces of all axes of a segment, one after the other, as far as they are known.
+
+    `partitions` are those of the segment, each with its wide zones, if it has any.
+    """
 
     def __init__(self, segment: "Segment") -> None:
         self._table = segment.table
-        self._numbers: dict[tuple[str, str], int] = {}
+        self._numbers: dict[str, dict[str, int]] = {}
         self._axes: list[Axis | None] = []
-        self._parts: list[tuple[Any, Any, Any]] = []
-        self._flat: _Pieces | None = None
+        self._parts: list[Pieces] = []
+        self._flat = _joined([])
         self._lock = threading.Lock()
+        self.partitions: list[tuple[Partition, WideZones | None]] = []
+        for each in segment.partitions:
+            wide = None if each.key else wide_zones(each.entries, segment.table.conditions)
+            self.partitions.append((each, wide))
+            self._numbers |= {attribute: {} for attribute in each.rows.attributes}
 
-    def truth(self, places: dict[str, Place | None]) -> NDArray[np.uint8]:
-        """Which conditions hold for an event."""
+    def truth(
+        self, places: dict[str, Place | None]
+    ) -> tuple[NDArray[np.uint8], Integers, Integers]:
+        """Which conditions hold for an event; the axes its values lie on, and their ranks.
+
+        There is one condition more than there is, which never holds.
+        """
         conditions = self._table.conditions
-        truth = np.zeros(len(conditions), np.uint8)
-        axes, ranks = [], []
-        by_attribute = self._table.by_attribute
-        numbers, all_axes = self._numbers, self._axes
-        for attribute, place in places.items():
-            if attribute not in by_attribute:
-                continue
-            number = numbers.get((attribute, "absent" if place is None else place[0].name))
+        truth = np.zeros(len(conditions) + 1, np.uint8)
+        found, ranks = [], []
+        axes = self._axes
+        for attribute, numbers in self._numbers.items():
+            place = places.get(attribute)
+            number = numbers.get("absent" if place is None else place[0].name)
             if number is None:
-                number = self._add(attribute, place)
-            axes.append(number)
-            axis = all_axes[number]
+                self._add(places)
+                number = numbers["absent" if place is None else place[0].name]
+            found.append(number)
+            axis = axes[number]
             if axis is None or place is None:
                 ranks.append(0)
                 continue
             line, key = place
+            if line is BIGINT:
+                ranks.append(bisect_right(axis.cuts, key))  # the commonest, without a call
+                continue
             ranks.append(axis.rank(key, line.scale))
             if line is STRING:
                 for text in self._table.texts(attribute):
                     truth[text] |= conditions.sets[text].has(key)
-        flat = self._flat
-        if flat is not None:
-            single_kernels.hold(np.array(axes, np.int64), np.array(ranks, np.int64), *flat, truth)
-        return truth
+        on, at = np.array(found, np.int64), np.array(ranks, np.int64)
+        single_kernels.hold(on, at, *self._flat, truth)
+        return truth, on, at
 
-    def _add(self, attribute: str, place: Place | None) -> int:
-        """Take in the axis of an attribute and line."""
+    def _add(self, places: dict[str, Place | None]) -> None:
+        """Take in the axes of all these places that are not known yet."""
         with self._lock:
-            if place is None:
-                axis, pieces = None, self._table.absent(attribute)
-            else:
-                axis = self._table.axis(attribute, place[0].name)
-                pieces = axis.pieces
-            self._parts.append((pieces.condition, pieces.low, pieces.high))
-            self._axes.append(axis)
-            start = np.cumsum([0, *[len(part[0]) for part in self._parts]])
-            row, low, high = (np.concatenate(column) for column in zip(*self._parts, strict=True))
-            self._flat = (start.astype(np.int64), row, low, high)
-            name = "absent" if place is None else place[0].name
-            number = self._numbers[attribute, name] = len(self._axes) - 1
-            return number
+            fresh = []
+            for attribute, numbers in self._numbers.items():
+                place = places.get(attribute)
+                name = "absent" if place is None else place[0].name
+                if name not in numbers:
+                    axis = None if place is None else self._table.axis(attribute, name)
+                    pieces = self._table.absent(attribute) if axis is None else axis.pieces
+                    fresh.append((attribute, name, axis, pieces))
+            self._parts += [pieces for _, _, _, pieces in fresh]
+            self._flat = _joined(self._parts)
+            for _, wide in self.partitions:
+                if wide is not None:
+                    wide.add(
+                        [
+                            (self._table.by_attribute[attribute], pieces, axis.size if axis else 1)
+                            for attribute, _, axis, pieces in fresh
+                        ]
+                    )
+            for attribute, name, axis, _ in fresh:  # from here on, others look at them
+                self._axes.append(axis)
+                self._numbers[attribute][name] = len(self._axes) - 1
 
     @property
     def nbytes(self) -> int:
-        return 0 if self._flat is None else sum(array.nbytes for array in self._flat)
+        wide = sum(wide.nbytes for _, wide in self.partitions if wide is not None)
+        return sum(array.nbytes for array in self._flat[1:]) + wide
 
 
-def _room(size: int) -> Codes:
+def _joined(parts: list[Pieces]) -> _Pieces:
+    nothing = np.empty(0, np.uint32)
+    return (
+        starts(np.array([len(part.condition) for part in parts], np.int64)),
+        np.concatenate([nothing, *[part.condition for part in parts]]),
+        np.concatenate([nothing, *[part.low for part in parts]]),
+        np.concatenate([nothing, *[part.high for part in parts]]),
+    )
+
+
+def _room(name: str, size: int, kind: type) -> NDArray[Any]:
     """An array of at least that size, the same for every call of a thread."""
-    found: Codes | None = getattr(_ROOM, "array", None)
+    found: NDArray[Any] | None = getattr(_ROOM, name, None)
     if found is None or len(found) < size:
-        found = _ROOM.array = np.empty(size, np.int32)
+        found = np.empty(size, kind)
+        setattr(_ROOM, name, found)
     return found
 
 

@@ -2,7 +2,9 @@
 
 For one event a condition is a single truth value. An entry is checked by looking its conditions up,
 without a jump on each: few are decided by their first, and a mispredicted jump costs more than the
-rest. A zone whose head does not hold is passed over, so most entries are never looked at.
+rest. A zone whose head does not hold is passed over, so most entries are never looked at. Of zones
+that are hardly ever passed over, the conditions are not looked up but worked out, an axis at a time
+for all of them (`wide`).
 """
 
 from typing import Any, TypeAlias
@@ -10,7 +12,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from tidegate.engine.compiled import kernel
+from tidegate.engine.compiled import inlined, kernel
 from tidegate.engine.kernels import (
     AND,
     AND_ROW,
@@ -21,7 +23,8 @@ from tidegate.engine.kernels import (
     ZONE,
     is_alive,
 )
-from tidegate.engine.vector import lowest, popcount, write_codes
+from tidegate.engine.vector import WORDS, lowest, popcount, put, write_codes
+from tidegate.engine.vector import meet as meet_row
 
 U64: TypeAlias = NDArray[np.uint64]
 U32: TypeAlias = NDArray[np.uint32]
@@ -38,6 +41,46 @@ def hold(axes: I64, ranks: I64, piece_start: I64, row: U32, low: U32, high: U32,
         rank = ranks[i]
         for piece in range(piece_start[axes[i]], piece_start[axes[i] + 1]):
             truth[row[piece]] |= np.uint8((low[piece] <= rank) & (rank < high[piece]))
+
+
+@kernel
+def leave(
+    axes: I64,
+    ranks: I64,
+    bit_start: I64,
+    bits: U64,
+    flip_start: I64,
+    flips: U32,
+    rank_start: I64,
+    upto: U32,
+    entries: U64,
+    own: U64,
+    left: U64,
+) -> None:
+    """Set the bits of the entries in wide zones that an event with these ranks leaves.
+
+    The last three have a word for each zone and consist of whole rows; `own` is the kernel's.
+    """
+    words = np.uint64(len(left))
+    for at in range(np.uint64(0), words, np.uint64(WORDS)):
+        put(left, at, entries, at)
+    for i in range(len(axes)):
+        axis = axes[i]
+        checkpoints = np.uint64(bit_start[axis + 1] - bit_start[axis]) // words
+        if checkpoints == np.uint64(0):
+            continue
+        first_flip = np.uint64(flip_start[axis])
+        flip = np.uint64(upto[rank_start[axis] + ranks[i]])
+        nearest = min((flip + words // np.uint64(2)) // words, checkpoints - np.uint64(1))
+        here = np.uint64(bit_start[axis]) + nearest * words
+        for at in range(np.uint64(0), words, np.uint64(WORDS)):
+            put(own, at, bits, here + at)
+        known = nearest * words
+        for j in range(first_flip + min(flip, known), first_flip + max(flip, known)):
+            place = np.uint64(flips[j])
+            own[place >> np.uint64(6)] ^= np.uint64(1) << (place & np.uint64(63))
+        for at in range(np.uint64(0), words, np.uint64(WORDS)):
+            meet_row(left, at, own, at)
 
 
 @kernel
@@ -63,6 +106,8 @@ def meet(
     keys: I64,
     present: U8,
     truth: U8,
+    wide: U32,
+    left: U64,
     first_code: int,
     low_base: I64,
     high_base: I64,
@@ -71,6 +116,8 @@ def meet(
 ) -> int:
     """Write the codes that an event meets in a group of a partition; how many there are.
 
+    The zones in `wide`, which only a partition without groups has, have heads that never hold; of
+    their entries those in `left` meet their conditions.
     There is room for all subscriptions of the partition, and a zone more; and for the kernel's own
     use a place for each axis in `low_base` and `high_base`, and one more than DEPTH on the stack.
     """
@@ -101,33 +148,73 @@ def meet(
                 held |= np.uint64(holds) << (i - entry)
         else:
             held = np.uint64(0xFFFF_FFFF_FFFF_FFFF) >> (np.uint64(ZONE) - (upper - entry))
-        if len(range_start) > 0:
-            held = _in_ranges(
-                held, entry, range_start, range_axis, range_low, range_high, low_base, lows,
-                high_base, highs, keys, present,
+        written = _write(
+            held, entry, range_start, range_axis, range_low, range_high, low_base, lows, high_base,
+            highs, token_start, tokens, code_start, alive, keys, present, truth, first_code, stack,
+            out, written,
+        )  # fmt: skip
+    for i in range(len(wide)):
+        if left[i] != np.uint64(0):
+            written = _write(
+                left[i], np.uint64(zone_entry[wide[i]]), range_start, range_axis, range_low,
+                range_high, low_base, lows, high_base, highs, token_start, tokens, code_start,
+                alive, keys, present, truth, first_code, stack, out, written,
             )  # fmt: skip
-        if len(token_start) > 0:
-            held = _in_programs(held, entry, token_start, tokens, truth, stack)
-        if held == np.uint64(0):
-            continue
-        if len(code_start) == 0 and len(alive) == 0:
-            for quarter in range(4):
-                part = held >> np.uint64(16 * quarter) & np.uint64(0xFFFF)
-                lowest_code = np.int32(first_code + np.int64(entry) + 16 * quarter)
-                write_codes(out, written, lowest_code, part)
-                written += popcount(part)
-            continue
-        while held:
-            which = np.int64(entry + lowest(held))
-            held &= held - np.uint64(1)
-            start, stop_code = which, which + 1
-            if len(code_start) > 0:
-                start, stop_code = np.int64(code_start[which]), np.int64(code_start[which + 1])
-            for code in range(start, stop_code):
-                if is_alive(alive, first_code + code):
-                    out[written] = first_code + code
-                    written += np.uint64(1)
     return int(written)
+
+
+@inlined
+def _write(
+    held: np.uint64,
+    entry: np.uint64,
+    range_start: U32,
+    range_axis: U8,
+    range_low: U32,
+    range_high: U32,
+    low_base: I64,
+    lows: I64,
+    high_base: I64,
+    highs: I64,
+    token_start: U32,
+    tokens: U32,
+    code_start: U32,
+    alive: U64,
+    keys: I64,
+    present: U8,
+    truth: U8,
+    first_code: int,
+    stack: U8,
+    out: I32,
+    written: np.uint64,
+) -> np.uint64:
+    """Write the codes of a zone's entries that meet their conditions, if they meet the rest too."""
+    if len(range_start) > 0:
+        held = _in_ranges(
+            held, entry, range_start, range_axis, range_low, range_high, low_base, lows,
+            high_base, highs, keys, present,
+        )  # fmt: skip
+    if len(token_start) > 0:
+        held = _in_programs(held, entry, token_start, tokens, truth, stack)
+    if held == np.uint64(0):
+        return written
+    if len(code_start) == 0 and len(alive) == 0:
+        for quarter in range(4):
+            part = held >> np.uint64(16 * quarter) & np.uint64(0xFFFF)
+            lowest_code = np.int32(first_code + np.int64(entry) + 16 * quarter)
+            write_codes(out, written, lowest_code, part)
+            written += popcount(part)
+        return written
+    while held:
+        which = np.int64(entry + lowest(held))
+        held &= held - np.uint64(1)
+        start, stop_code = which, which + 1
+        if len(code_start) > 0:
+            start, stop_code = np.int64(code_start[which]), np.int64(code_start[which + 1])
+        for code in range(start, stop_code):
+            if is_alive(alive, first_code + code):
+                out[written] = first_code + code
+                written += np.uint64(1)
+    return written
 
 
 @kernel
