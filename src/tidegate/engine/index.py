@@ -57,6 +57,7 @@ from tidegate.filters.filter import Filter
 from tidegate.filters.schema import Schema
 
 Version: TypeAlias = tuple[tuple[Segment, Alive], ...]
+_Place: TypeAlias = tuple[Live | None, NDArray[Any], NDArray[Any]]
 
 _PENDING: Final = 2_048  # subscriptions that are compiled together
 _FEW: Final = 16  # pending subscriptions that a single event is compared with one by one
@@ -176,7 +177,7 @@ class Index:
             with self._lock:
                 self._require_writable()
                 self._require_all_new(pa.concat_arrays([block.ids for block in blocks]))
-            self._change(blocks, [], None)
+            self._change(blocks, [])
 
     def update(self, id: Id, /, **parameters: Any) -> None:
         """Change parameters of a subscription, all of them at once; the others stay."""
@@ -200,8 +201,16 @@ class Index:
         with self._writing:
             self._know_ids()
             self._require_writable()
-            blocks, singles = self._changes(ids, columns)
-            self._change(blocks, singles, ids)
+            with self._lock:
+                places = self._locate(ids)
+                pending = {
+                    row: self._pending[ids[row].as_py()]
+                    for live, rows, _ in places
+                    if live is None
+                    for row in rows.tolist()
+                }
+            blocks, singles = self._changes(ids, columns, places, pending)
+            self._change(blocks, singles, ids, places)
 
     def remove(self, id: Id, /) -> None:
         """Remove a subscription."""
@@ -218,7 +227,7 @@ class Index:
         self._know_ids()
         with self._writing, self._lock:
             self._require_writable()
-            self._drop(leaving)
+            self._drop(leaving, self._locate(leaving))
             self._size -= len(leaving)
             self._merge_if_due()
 
@@ -245,11 +254,11 @@ class Index:
         for id in (ids if self._pending else ids[:1]).to_pylist():
             self._require_new(id)
 
-    def _locate(self, ids: pa.Array) -> list[tuple[Live | None, NDArray[Any], NDArray[Any]]]:
+    def _locate(self, ids: pa.Array) -> list[_Place]:
         """Where many subscriptions are: a segment, or None for the pending ones; which of the ids
         are there; and their codes. An unknown id is a `SubscriptionError`.
         """
-        places: list[tuple[Live | None, NDArray[Any], NDArray[Any]]] = []
+        places: list[_Place] = []
         left = np.arange(len(ids))
         if self._pending:
             here = np.array([id in self._pending for id in ids.to_pylist()], np.bool_)
@@ -264,9 +273,12 @@ class Index:
             raise SubscriptionError(f"there is no subscription {ids[int(left[0])].as_py()!r}")
         return [place for place in places if len(place[1])]
 
-    def _drop(self, ids: pa.Array) -> None:
-        """Take subscriptions out; nothing is done if one of them is unknown."""
-        for live, rows, codes in self._locate(ids):
+    def _drop(self, ids: pa.Array, places: Sequence[_Place]) -> None:
+        """Take subscriptions out that are, or were a moment ago, in these places."""
+        there = {id(live) for live in self._lives}
+        if not all(id(live) in there for live, _, _ in places):  # merged since, or were pending
+            places = self._locate(ids)
+        for live, rows, codes in places:
             if live is None:
                 for row in rows.tolist():
                     del self._pending[ids[row].as_py()]
@@ -285,20 +297,16 @@ class Index:
             self._lives.remove(live)
 
     def _changes(
-        self, ids: pa.Array, columns: dict[str, pa.Array]
+        self,
+        ids: pa.Array,
+        columns: dict[str, pa.Array],
+        places: list[_Place],
+        pending: dict[int, Subscription],
     ) -> tuple[list[Block], list[Subscription]]:
         """Subscriptions with some parameters changed: those that came in blocks as blocks again."""
         blocks: list[Block] = []
         singles: list[Subscription] = []
-        with self._lock:
-            found = self._locate(ids)
-            pending = {
-                row: self._pending[ids[row].as_py()]
-                for live, rows, _ in found
-                if live is None
-                for row in rows.tolist()
-            }
-        for live, rows, codes in found:
+        for live, rows, codes in places:
             if live is None:
                 singles += [self._changed_cells(old, columns, row) for row, old in pending.items()]
                 continue
@@ -345,9 +353,13 @@ class Index:
         return read_table(pa.table(cells), block.filter, self.schema)
 
     def _change(
-        self, blocks: list[Block], singles: list[Subscription], old: pa.Array | None
+        self,
+        blocks: list[Block],
+        singles: list[Subscription],
+        old: pa.Array | None = None,
+        places: Sequence[_Place] = (),
     ) -> None:
-        """Add many subscriptions, in the place of old ones if any, in one step."""
+        """Add many subscriptions, for old ones if any, which are in these places, in one step."""
         count = sum(len(block) for block in blocks) + len(singles)
         growth = count - (0 if old is None else len(old))
         if count < _PENDING:
@@ -356,14 +368,14 @@ class Index:
                 _ = subscription.bound
             with self._lock:
                 if old is not None:
-                    self._drop(old)
+                    self._drop(old, places)
                 self._pending.update((subscription.id, subscription) for subscription in new)
                 self._size += growth
         else:
             segment = self._compiled(blocks, singles)
             with self._lock:
                 if old is not None:
-                    self._drop(old)
+                    self._drop(old, places)
                 self._lives.append(Live(segment))
                 self._size += growth
         self._compile_if_many()
@@ -458,25 +470,29 @@ class Index:
                     chosen = self._due()
                     if not chosen:
                         return
-                self._merge(chosen)
+                self._merge(chosen, know_ids=True)
         finally:
             self._merging = None
 
-    def _merge(self, lives: list[Live]) -> None:
-        """Make one segment of several, and put it in their place."""
+    def _merge(self, lives: list[Live], *, know_ids: bool = False) -> None:
+        """Make one segment of several, and put it in their place.
+
+        If changes go on, the next one needs its ids: they are entered here, aside.
+        """
         lives = sorted(lives, key=lambda live: -live.size)  # what the largest has stays as it is
         with self._lock:
             versions = tuple(live.version() for live in lives)
         kept = [living_codes(segment, alive) for segment, alive in versions]
         merged, place = self._merged(versions, kept)
+        if know_ids:
+            _ = merged.codes
         with self._lock:
             new = Live(merged)
             before = 0
-            for live, codes in zip(lives, kept, strict=True):
-                still = living_codes(live.segment, live.alive)
-                died = np.flatnonzero(~np.isin(codes, still, assume_unique=True))
+            for live, (_, alive), codes in zip(lives, versions, kept, strict=True):
+                died = live.died_since(alive)
                 if len(died):
-                    new.kill(place[before + died])
+                    new.kill(place[before + np.searchsorted(codes, died)])
                 before += len(codes)
             rest = [live for live in self._lives if live not in lives]
             self._lives = [new, *rest] if new.size else rest

@@ -61,6 +61,16 @@ class Live:
         self.alive[code >> 6] ^= _BITS[code & 63]
         self.dead += 1
 
+    def died_since(self, alive: Alive) -> NDArray[np.int64]:
+        """The codes that were alive in an earlier bit map, and are not any more."""
+        if self.alive is alive:
+            return np.empty(0, np.int64)
+        died = ~self.alive & alive if len(alive) else ~self.alive
+        words = np.flatnonzero(died)
+        bits = np.unpackbits(died[words].view(np.uint8), bitorder="little").reshape(-1, 64)
+        word, bit = np.nonzero(bits)
+        return words[word] * 64 + bit
+
     def _own_bits(self) -> None:
         """See to a bit map that no reader has."""
         if not len(self.alive):
