@@ -13,8 +13,9 @@ Invariant: an event matches a filter if and only if it meets all parts of its en
 nothing can match has the entry `NO_ENTRY`.
 """
 
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import repeat
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -308,16 +309,13 @@ class _BlockReader:
     def _condition(self, predicates: list[Predicate]) -> NDArray[np.int32]:
         """The number of the condition that the predicates state, for each row."""
         conditions = self._drafter.conditions
-        codes, firsts = self._distinct(predicates)
-        numbers = np.full(len(firsts), ALWAYS, np.int32)
-        for row, constants in enumerate(self._constants(predicates, firsts)):
-            found = ALWAYS
-            for predicate in predicates:
-                found = conditions.both(
-                    conditions.of(predicate, _given(predicate, constants)), found
-                )
-            numbers[row] = found
-        return numbers[codes]
+        codes, constants = self._distinct(predicates)
+        numbers = [ALWAYS] * len(constants)
+        for predicate in predicates:
+            given = _given(predicate, constants)
+            stated = [conditions.of(predicate, each) for each in given]
+            numbers = list(map(conditions.both, stated, numbers))
+        return np.array(numbers, np.int32)[codes]
 
     def _program(self, rest: list[Node]) -> NDArray[np.int32]:
         size = len(self._block)
@@ -325,41 +323,66 @@ class _BlockReader:
             return np.full(size, ALWAYS, np.int32)
         whole = And(tuple(rest))
         leaves = self._drafter.programs.leaves(whole)
-        codes, firsts = self._distinct(leaves)
+        codes, constants = self._distinct(leaves)
         numbers = []
-        for constants in self._constants(leaves, firsts):
-            bound = [bind(leaf, constants, self._drafter.schema) for leaf in leaves]
+        for given in constants.rows():
+            bound = [bind(leaf, given, self._drafter.schema) for leaf in leaves]
             numbers.append(self._drafter.programs.of(whole, bound))
         return np.array(numbers, np.int32)[codes]
 
-    def _distinct(self, predicates: list[Predicate]) -> tuple[Integers, Integers]:
-        """Which rows have the same constants: a code for each, and a row for each code."""
-        size = len(self._block)
-        codes = np.zeros(size, np.int64)
-        for name in _names(predicates):
+    def _distinct(self, predicates: list[Predicate]) -> tuple[Integers, "_Constants"]:
+        """Which rows have the same constants: a code for each row, and the constants by code."""
+        names = _names(predicates)
+        for name in names:
             if name not in self._codes:
                 encoded = self._block.columns[name].dictionary_encode(null_encoding="encode")
                 numbers = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
                 self._codes[name] = (numbers, encoded.dictionary)
+        if len(names) == 1:
+            codes, dictionary = self._codes[names[0]]
+            return codes, _Constants({names[0]: _plain(names[0], dictionary)}, len(dictionary))
+        codes = np.zeros(len(self._block), np.int64)
+        for name in names:
             own, dictionary = self._codes[name]
             codes = codes * max(len(dictionary), 1) + own
             _, codes = np.unique(codes, return_inverse=True)  # small again, so nothing overflows
         _, firsts, codes = np.unique(codes, return_index=True, return_inverse=True)
-        return codes.astype(np.int64), firsts.astype(np.int64)
-
-    def _constants(self, predicates: list[Predicate], rows: Integers) -> list[dict[str, Any]]:
-        names = _names(predicates)
-        taken = {name: self._block.columns[name].take(pa.array(rows)).to_pylist() for name in names}
-        return [{name: constant(name, taken[name][i]) for name in names} for i in range(len(rows))]
+        taken = pa.array(firsts)
+        columns = {name: _plain(name, self._block.columns[name].take(taken)) for name in names}
+        return codes.astype(np.int64), _Constants(columns, len(firsts))
 
 
-def _given(predicate: Predicate, constants: Mapping[str, Any]) -> tuple[Any, ...] | None:
-    """What the parameters of a predicate are bound to; None if it has none."""
+class _Constants:
+    """What the parameters of some predicates are bound to, by name, in different ways."""
+
+    def __init__(self, columns: dict[str, list[Any]], size: int) -> None:
+        self.columns = columns
+        self._size = size
+
+    def __len__(self) -> int:
+        return self._size
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """The ways, one by one."""
+        for i in range(self._size):
+            yield {name: column[i] for name, column in self.columns.items()}
+
+
+def _plain(name: str, column: pa.Array) -> list[Any]:
+    return [constant(name, each) for each in column.to_pylist()]
+
+
+def _given(
+    predicate: Predicate, constants: _Constants
+) -> Iterable[tuple[Any, ...]] | Iterable[None]:
+    """What the constants of a predicate are, in each way; None if it has no parameters."""
     if not predicate.is_open:
-        return None
-    return tuple(
-        [constants[c.name] if isinstance(c, Parameter) else c for c in predicate.constants]
-    )
+        return repeat(None, len(constants))
+    columns: list[Iterable[Any]] = [
+        constants.columns[c.name] if isinstance(c, Parameter) else repeat(c, len(constants))
+        for c in predicate.constants
+    ]
+    return zip(*columns, strict=True)
 
 
 def _names(predicates: list[Predicate]) -> list[str]:

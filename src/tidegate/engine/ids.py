@@ -123,6 +123,19 @@ def _hash(data: NDArray[np.uint8], start: int, stop: int, secret: np.uint64) -> 
     return value
 
 
+@inlined
+def _same(data: NDArray[np.uint8], start: int, stop: int, keys: Keys, place: int) -> bool:
+    """Whether these bytes are those of the id at a place."""
+    own_start, own_stop = _bytes(keys, place)
+    length = stop - start
+    if own_stop - own_start != length:
+        return False
+    i = 0
+    while i < length and keys.data[own_start + i] == data[start + i]:
+        i += 1
+    return i == length
+
+
 @kernel
 def find_one(
     data: NDArray[np.uint8],
@@ -139,15 +152,8 @@ def find_one(
         place = slots[slot]
         if place == NOWHERE:
             return -2 - int(slot)
-        own_start, own_stop = _bytes(keys, place)
-        if own_stop - own_start == stop - start:
-            same = True
-            for i in range(stop - start):
-                if keys.data[own_start + i] != data[start + i]:
-                    same = False
-                    break
-            if same:
-                return int(place)
+        if _same(data, start, stop, keys, place):
+            return int(place)
         slot = (slot + np.uint64(1)) & mask
 
 
@@ -168,7 +174,17 @@ def enter(keys: Keys, secret: np.uint64, slots: NDArray[np.int32]) -> int:
 def find_all(
     asked: Keys, keys: Keys, secret: np.uint64, slots: NDArray[np.int32], found: Integers
 ) -> None:
-    """The places of many ids."""
+    """The places of many ids.
+
+    First the slots of all are looked at, then the ids there: the processor waits for many of them
+    at once, where one id after the other it would wait for each.
+    """
+    mask = np.uint64(len(slots) - 1)
     for i in range(asked.size):
         start, stop = _bytes(asked, i)
-        found[i] = max(NOWHERE, find_one(asked.data, start, stop, keys, secret, slots))
+        found[i] = slots[_hash(asked.data, start, stop, secret) & mask]
+    for i in range(asked.size):
+        if found[i] != NOWHERE:
+            start, stop = _bytes(asked, i)
+            if not _same(asked.data, start, stop, keys, found[i]):
+                found[i] = max(NOWHERE, find_one(asked.data, start, stop, keys, secret, slots))
