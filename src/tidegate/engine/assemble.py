@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from tidegate.engine import kernels
 from tidegate.engine.conditions import Conditions
-from tidegate.engine.draft import Draft, lengths, pick, starts
+from tidegate.engine.draft import Draft, firsts, lengths, numbered, pick, starts
 from tidegate.engine.ends import RangeAxes
 from tidegate.engine.keys import KeyTable
 from tidegate.engine.layout import Plan, skeletons
@@ -105,10 +105,10 @@ def _groups(plan: Plan) -> tuple[Integers, tuple[NDArray[np.int32], ...]]:
         return np.zeros(len(plan.entries), np.int64), ()
     codes = np.zeros(len(plan.entries), np.int64)
     for column in plan.keys:
-        _, own = np.unique(column, return_inverse=True)
-        _, codes = np.unique(codes * (int(own.max()) + 1) + own, return_inverse=True)
-    _, first, codes = np.unique(codes, return_index=True, return_inverse=True)
-    return codes.astype(np.int64), tuple(column[first] for column in plan.keys)
+        own = numbered(column)
+        codes = numbered(codes * (int(own.max()) + 1) + own)
+    first = firsts(codes)
+    return codes, tuple(column[first] for column in plan.keys)
 
 
 def _refs(

@@ -35,6 +35,8 @@ Integers: TypeAlias = NDArray[np.int64]
 
 NO_ENTRY: Final = -1
 
+_SPARSE: Final = 8  # times as large as there are values: from there on they are sorted
+
 
 @dataclass(frozen=True, slots=True)
 class Draft:
@@ -344,12 +346,10 @@ class _BlockReader:
         codes = np.zeros(len(self._block), np.int64)
         for name in names:
             own, dictionary = self._codes[name]
-            codes = codes * max(len(dictionary), 1) + own
-            _, codes = np.unique(codes, return_inverse=True)  # small again, so nothing overflows
-        _, firsts, codes = np.unique(codes, return_index=True, return_inverse=True)
-        taken = pa.array(firsts)
+            codes = numbered(codes * max(len(dictionary), 1) + own)  # small: nothing overflows
+        taken = pa.array(firsts(codes))
         columns = {name: _plain(name, self._block.columns[name].take(taken)) for name in names}
-        return codes.astype(np.int64), _Constants(columns, len(firsts))
+        return codes, _Constants(columns, len(taken))
 
 
 class _Constants:
@@ -442,6 +442,27 @@ def pick(begin: NDArray[Any], counts: NDArray[Any]) -> Integers:
     if not len(ends) or not ends[-1]:
         return np.empty(0, np.int64)
     found: Integers = np.arange(ends[-1]) + np.repeat(begin - ends + counts, counts)
+    return found
+
+
+def numbered(values: NDArray[Any]) -> Integers:
+    """The number of each value among those that occur, in their order; none is negative.
+
+    What `np.unique` calls the inverse, without sorting if the values are small.
+    """
+    top = int(values.max(initial=-1)) + 1
+    if top > _SPARSE * len(values):
+        return np.unique(values, return_inverse=True)[1].astype(np.int64)
+    occurs = np.zeros(top, np.int64)
+    occurs[values] = 1
+    found: Integers = (np.cumsum(occurs) - 1)[values]
+    return found
+
+
+def firsts(numbers: Integers) -> Integers:
+    """Where each number from 0 on, all of which occur, occurs first."""
+    found = np.empty(int(numbers.max(initial=-1)) + 1, np.int64)
+    found[numbers[::-1]] = np.arange(len(numbers))[::-1]
     return found
 
 

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidegate.engine.conditions import Conditions
-from tidegate.engine.draft import Draft, pick
+from tidegate.engine.draft import Draft, numbered, pick
 from tidegate.engine.keys import points
 from tidegate.engine.programs import skeleton
 from tidegate.filters.expression import Node, Operator, Predicate
@@ -185,13 +185,13 @@ def _choose_key(
             having = np.flatnonzero(own >= 0)
             if len(having) < enough:
                 continue
-            _, joint = np.unique(codes[having] * (int(own.max()) + 1) + own[having],
-                                 return_inverse=True)  # fmt: skip
+            further = numbered(own[having])
+            joint = numbered(codes[having] * (int(further.max()) + 1) + further)
             share = np.bincount(joint) / len(having)
             left = float((share**2).sum()) * len(having)
             saved = len(having) - left
             if best is None or saved > best[0]:
-                best = (saved, attribute, having, joint.astype(np.int64))
+                best = (saved, attribute, having, joint)
         if best is None:
             break
         saved, attribute, having, joint = best
