@@ -110,8 +110,13 @@ class WideZones:
 
 
 def wide_zones(entries: Entries, conditions: Conditions) -> WideZones | None:
-    """The wide zones of entries without a key, if there are many entries with conditions."""
-    if not len(entries.ref_start) or int(entries.group_start[-1]) < _MANY:
+    """The wide zones of entries without a key, if there are many entries with conditions.
+
+    Not of Boolean trees: they have so many conditions that bit maps would be larger than all else.
+    """
+    if not len(entries.ref_start) or len(entries.token_start):
+        return None
+    if int(entries.group_start[-1]) < _MANY:
         return None
     found = WideZones(entries, conditions)
     return found if len(found.zones) else None
