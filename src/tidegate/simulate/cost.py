@@ -1,0 +1,155 @@
+"""How long does a broker work on something?
+
+The time is what was done, in units that do not depend on the machine (`overlay.work`), times a
+constant for each unit, plus something for each message and byte that comes in or goes out. So a run
+is the same on every machine. The constants were measured once, by `calibrate`, on a common server
+core; they are stored with every result. With `measured`, the time that this machine takes is used
+in place of the first part, and the result cannot be reproduced.
+"""
+
+import random
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from time import perf_counter_ns, thread_time_ns
+from typing import Final
+
+from tidegate.errors import TidegateError
+from tidegate.overlay.attributes import AttributeFilter, Attributes
+from tidegate.overlay.encoding import decode, encode
+from tidegate.overlay.filter import Event, Kind
+from tidegate.overlay.messages import Acknowledge, Change, Entry, Message, Publish
+from tidegate.overlay.work import Work
+
+_FILTERS: Final = 2_000
+_EVENTS: Final = 2_000
+_MERGED: Final = 200
+
+now: Final = perf_counter_ns
+
+
+@dataclass(frozen=True, slots=True)
+class CostModel:
+    """Nanoseconds for each unit of work, each message, and each byte of one.
+
+    The defaults are what `calibrate` gave on one core of a common server, rounded to two digits.
+
+    >>> CostModel(events=100, found=10).of(Work(events=2, found=3))
+    230
+    """
+
+    inserts: int = 23_000
+    removals: int = 780
+    questions: int = 16_000
+    merged: int = 1_200_000
+    events: int = 13_000
+    found: int = 43
+    messages: int = 500
+    bytes: int = 130
+    measured: bool = False
+
+    def __post_init__(self) -> None:
+        for name, cost in asdict(self).items():
+            if cost < 0:
+                raise TidegateError(f"a cost is not negative, as that of {name} is: {cost}")
+
+    def of(self, work: Work) -> int:
+        """The time for all units so far."""
+        return (
+            self.inserts * work.inserts
+            + self.removals * work.removals
+            + self.questions * work.questions
+            + self.merged * work.merged
+            + self.events * work.events
+            + self.found * work.found
+        )
+
+
+FREE: Final = CostModel(0, 0, 0, 0, 0, 0, 0, 0)
+"""Brokers that take no time."""
+
+
+def calibrate() -> CostModel:
+    """Measure the constants on this machine, with filters and events like those of a stock market.
+
+    The time of an event depends on how many filters there are, that of a question too: this is for
+    tables of a few thousand. Each constant is the least of three runs.
+    """
+    runs = [asdict(_measured()) for _ in range(3)]
+    return CostModel(**{name: min(run[name] for run in runs) for name in runs[0]})
+
+
+def _measured() -> CostModel:
+    draw = random.Random(1)
+    kind = Attributes()
+    filters = [_filter(kind, draw) for _ in range(_FILTERS)]
+    events = [_event(draw) for _ in range(_EVENTS)]
+    index = kind.index()
+    for number, f in enumerate(filters):
+        index.add(number, f)
+    inserts = _each(lambda i: index.add(len(filters) + i, filters[i]), len(filters))
+    removals = _each(lambda i: index.remove(len(filters) + i), len(filters))
+    asked = (index.containing, index.contained, index.overlapping)
+    questions = _each(lambda i: asked[i % 3](filters[i]), len(filters))
+    found = sum(len(index.match(event)) for event in events)
+    matching = _each(lambda i: index.match(events[i]), len(events))
+    alike = kind.index()
+    for number in range(1_000):
+        alike.add(number, kind.parse("price BETWEEN :low AND :high", low=0, high=1_000 + number))
+    each = max(0.0, _each(lambda i: alike.match(events[i]), 200) - matching) / 1_000
+    some = dict(enumerate(filters[:_MERGED]))
+    merged = _each(lambda _: kind.mergers(some, 0.0, None), 1) / len(some)
+    messages, size = _messages(kind, filters, events)
+    return CostModel(
+        inserts=_rounded(inserts),
+        removals=_rounded(removals),
+        questions=_rounded(questions),
+        merged=_rounded(merged),
+        events=_rounded(matching - each * found / len(events)),
+        found=_rounded(each),
+        messages=_rounded(messages),
+        bytes=_rounded(size),
+    )
+
+
+def _messages(
+    kind: Kind, filters: list[AttributeFilter], events: list[Event]
+) -> tuple[float, float]:
+    """What reading or writing takes, for each message and each byte: a line through two sizes."""
+    small: list[Message] = [Acknowledge(i) for i in range(500)]
+    large: list[Message] = [Publish(i, events[i], "b0/publisher") for i in range(500)]
+    large += [Change(i, (Entry(i, filters[i]),)) for i in range(500)]
+
+    def both(messages: list[Message]) -> tuple[float, float]:
+        encoded = [encode(message, kind) for message in messages]
+        time = _each(lambda i: encode(messages[i], kind), len(messages))
+        time += _each(lambda i: decode(encoded[i], kind, lambda own: filters[own]), len(messages))
+        return time / 2, sum(map(len, encoded)) / len(encoded)
+
+    (short, little), (long, much) = both(small), both(large)
+    slope = max(0.0, (long - short) / (much - little))
+    return max(0.0, short - slope * little), slope
+
+
+def _each(action: Callable[[int], object], times: int) -> float:
+    """Nanoseconds of this thread for each time."""
+    start = thread_time_ns()
+    for i in range(times):
+        action(i)
+    return (thread_time_ns() - start) / times
+
+
+def _rounded(nanoseconds: float) -> int:
+    """To two digits: there is no more to it."""
+    return int(float(f"{max(nanoseconds, 0.0):.1e}"))
+
+
+def _filter(kind: Attributes, draw: random.Random) -> AttributeFilter:
+    low = draw.randint(1, 990)
+    text = "symbol = :symbol AND price BETWEEN :low AND :high"
+    symbol, high = f"S{draw.randint(1, 100)}", low + draw.randint(1, 50)
+    return kind.parse(text, symbol=symbol, low=low, high=high)
+
+
+def _event(draw: random.Random) -> Event:
+    price = draw.randint(1, 1_000)
+    return {"symbol": f"S{draw.randint(1, 100)}", "price": price, "volume": 100}

@@ -1,0 +1,250 @@
+"""How do inputs become effects, and effects inputs of others?
+
+A broker takes the first input of its queue, and `Broker.handle` says at once what follows from it;
+how long that takes is told by the `cost` model. When the time is over, the effects come about: what
+is to be written down is, messages are sent, events are delivered, and the next input is taken. So a
+crash in between loses the input and all its effects, as if it had never been handled.
+
+Most of a simulation's time is spent here. So an event's size is counted once, and sizes of control
+messages when they are sent.
+"""
+
+from array import array
+from collections.abc import Callable
+from typing import Any, Final, TypeAlias
+
+from tidegate.overlay.filter import Kind
+from tidegate.overlay.messages import (
+    Advertise,
+    Change,
+    Deliver,
+    Effect,
+    Hello,
+    LinkUp,
+    Message,
+    Persist,
+    Publish,
+    Refuse,
+    Send,
+)
+from tidegate.simulate.clock import Clock
+from tidegate.simulate.cost import CostModel, now
+from tidegate.simulate.link import Lane
+from tidegate.simulate.node import Hop, Node, Waiting
+from tidegate.simulate.oracle import Flight, Oracle
+from tidegate.simulate.size import Sizes
+
+Watcher: TypeAlias = Callable[[str, str, Message | Deliver], None]
+"""Is told from whom to whom a message has come, and what it says; and of deliveries."""
+
+Sent: TypeAlias = tuple[str, Message, int]
+
+
+class Service:
+    """The brokers of a network at work."""
+
+    def __init__(
+        self,
+        clock: Clock,
+        nodes: list[Node],
+        kind: Kind,
+        costs: CostModel,
+        capacity: int | None,
+        client_delay: int,
+        oracle: Oracle | None,
+    ) -> None:
+        self.sizes: Final = Sizes(kind)
+        self.delays: Final = array("q")  # of all deliveries
+        self.watch: Watcher | None = None
+        self._clock = clock
+        self._nodes = nodes
+        self._costs = costs
+        self._capacity = capacity
+        self._client_delay = client_delay
+        self._oracle = oracle
+
+    # -- inputs
+
+    def enqueue(self, node: Node, waiting: Waiting) -> None:
+        """Let an input wait for its turn at a broker that is up."""
+        queue, capacity = node.queue, self._capacity
+        if capacity is not None and len(queue) >= capacity and waiting.trace is not None:
+            node.done.saturated += 1
+            self.landed(waiting)
+            return
+        if self.watch is not None:
+            self._watched(node, waiting)
+        queue.append(waiting)
+        if not node.busy:
+            self._take(node)
+        elif len(queue) > node.done.longest:
+            node.done.longest = len(queue)
+
+    def landed(self, waiting: Waiting) -> None:
+        """An input is done with, or lost: if it is an event, one of its messages less is left."""
+        if waiting.trace is not None:
+            flight: Flight = waiting.trace[0]
+            flight.pending -= 1
+            if not flight.pending and self._oracle is not None:
+                self._oracle.judge(flight)
+
+    def _take(self, node: Node) -> None:
+        waiting = node.queue.popleft()
+        node.busy = True
+        costs = self._costs
+        began = now() if costs.measured else 0
+        effects = node.broker.handle(waiting.link, waiting.input)
+        if costs.measured:
+            time = now() - began
+        else:
+            spent = costs.of(node.broker.work)
+            time = spent - node.spent
+            node.spent = spent
+        sent: list[Sent] = []
+        if waiting.trace is None:
+            size = waiting.size
+            messages = 1 if size else 0  # not for what the broker notices by itself
+            for effect in effects:
+                if type(effect) is Send:
+                    each = self.sizes.of(effect.message)
+                    sent.append((effect.link, effect.message, each))
+                    size += each
+                    messages += 1
+            if type(waiting.input) is LinkUp and waiting.epoch >= 0:
+                node.outgoing[waiting.link].told = waiting.epoch
+        else:
+            flight, hop = waiting.trace
+            size = waiting.size + len(effects) * flight.size
+            messages = 1 + len(effects)
+            if hop is None:
+                self._published(node, waiting, effects)
+            else:
+                hop.lane.traffic.taken += 1
+        time += costs.messages * messages + costs.bytes * size + node.extra
+        node.extra = 0
+        node.done.busy += time
+        job = node, waiting, effects, sent, node.generation
+        self._clock.at(self._clock.now + time, self._finish, job)
+
+    def _published(self, node: Node, waiting: Waiting, effects: list[Effect]) -> None:
+        """A client's event has been taken up, or refused."""
+        if effects and type(effects[0]) is Send and type(effects[0].message) is Refuse:
+            return
+        node.done.published += 1
+        if self._oracle is not None:
+            publish, flight = waiting.input, waiting.trace[0]
+            assert isinstance(publish, Publish)
+            advertised = node.clients[waiting.link].advertised
+            self._oracle.published(flight, publish.event, node.number, advertised)
+
+    # -- effects
+
+    def _finish(self, job: tuple[Node, Waiting, list[Effect], list[Sent], int]) -> None:
+        node, waiting, effects, sent, generation = job
+        if node.generation != generation:
+            node.done.discarded += 1
+            self.landed(waiting)
+            return
+        node.done.handled += 1
+        if waiting.trace is None:
+            self._control(node, waiting, effects, sent)
+        else:
+            flight, hop = waiting.trace
+            for effect in effects:
+                if type(effect) is Deliver:
+                    self._deliver(node, flight, hop, effect)
+                elif type(effect) is Send:
+                    self._forward(node, flight, hop, effect)
+            self.landed(waiting)
+        if node.queue:
+            self._take(node)
+        else:
+            node.busy = False
+
+    def _forward(self, node: Node, flight: Flight, hop: Hop | None, effect: Send) -> None:
+        lane = node.outgoing.get(effect.link)
+        if lane is None:
+            node.clients[effect.link].hear(effect.message)
+            return
+        moment = lane.send(self._clock.now, Publish, flight.size)
+        if moment is not None:
+            flight.pending += 1
+            trace = flight, Hop(hop, lane)
+            waiting = Waiting(node.name, effect.message, flight.size, trace, lane.epoch)
+            self._clock.at(moment, self._arrive, (lane, waiting))
+
+    def _deliver(self, node: Node, flight: Flight, hop: Hop | None, effect: Deliver) -> None:
+        delay = self._clock.now + self._client_delay - flight.published
+        done = node.done
+        done.deliveries += 1
+        done.notifications += len(effect.subscriptions)
+        done.delay += delay
+        if delay > done.slowest:
+            done.slowest = delay
+        self.delays.append(delay)
+        if hop is not None and not hop.useful:
+            hop.used()
+        if self._oracle is not None:
+            self._oracle.delivered(flight, node.number, effect.link, effect.subscriptions)
+        if self.watch is not None:
+            self.watch(node.name, effect.link, effect)
+
+    def _control(
+        self, node: Node, waiting: Waiting, effects: list[Effect], sent: list[Sent]
+    ) -> None:
+        written = False
+        for effect in effects:
+            if type(effect) is Persist:
+                written = True
+                if node.memory is not None:
+                    node.memory.note(effect, node.broker)
+        refused = False
+        for link, message, size in sent:
+            lane = node.outgoing.get(link)
+            if lane is not None:
+                self._send(node, lane, message, size)
+            else:
+                refused |= type(message) is Refuse
+                node.clients[link].hear(message)
+        if self._oracle is not None:
+            if waiting.epoch < 0:
+                if written and not refused:
+                    self._accepted(self._oracle, node, waiting)
+            else:
+                self._passed(self._oracle, node, waiting)
+
+    def _send(self, node: Node, lane: Lane, message: Message, size: int) -> None:
+        moment = lane.send(self._clock.now, type(message), size)
+        if moment is not None:
+            waiting = Waiting(node.name, message, size, None, lane.epoch)
+            self._clock.at(moment, self._arrive, (lane, waiting))
+
+    def _arrive(self, what: tuple[Lane, Waiting]) -> None:
+        lane, waiting = what
+        if lane.arrive(waiting.epoch):
+            self.enqueue(self._nodes[lane.end], waiting)
+        else:
+            self.landed(waiting)
+
+    # -- what the oracle is told
+
+    def _accepted(self, oracle: Oracle, node: Node, waiting: Waiting) -> None:
+        came = waiting.input
+        if isinstance(came, Change):
+            oracle.accepted(waiting.link, node.number, came)
+        elif isinstance(came, Advertise):
+            node.clients[waiting.link].advertised = oracle.spread.advertised(node.number)
+
+    def _passed(self, oracle: Oracle, node: Node, waiting: Waiting) -> None:
+        lane = node.incoming[waiting.link]
+        if type(waiting.input) is LinkUp or lane.epoch != waiting.epoch:
+            return
+        if type(waiting.input) is Hello:
+            oracle.spread.opened(node.outgoing[waiting.link])
+        lane.taken += 1
+        oracle.spread.taken(lane)
+
+    def _watched(self, node: Node, waiting: Waiting) -> None:
+        came: Any = waiting.input
+        if self.watch is not None and waiting.size:
+            self.watch(waiting.link, node.name, came)
