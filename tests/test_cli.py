@@ -19,7 +19,7 @@ def run(*arguments: str) -> Result:
     return CliRunner().invoke(app, list(arguments))
 
 
-COMMANDS = ("explain", "relate", "subs", "match", "demo", "tour", "bench")
+COMMANDS = ("explain", "relate", "subs", "match", "simulate", "demo", "tour", "bench")
 
 
 def test_it_prints_its_version() -> None:

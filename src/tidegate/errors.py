@@ -69,6 +69,10 @@ class MeasureError(TidegateError):
     """A measure was asked for where no distribution gives one."""
 
 
+class ScenarioError(TidegateError):
+    """A scenario that cannot be simulated: which key is wrong, and what is allowed there."""
+
+
 def _excerpt(text: str, position: int) -> list[str]:
     """Two lines: the neighbourhood of `position` in `text`, and a caret under it."""
     start = max(0, position - _WINDOW // 2)

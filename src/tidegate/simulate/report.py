@@ -1,0 +1,131 @@
+"""How are counters shown to people?
+
+Tables for the terminal: the whole network, its brokers, its links. Of many brokers or links, those
+with the largest tables and the most traffic.
+"""
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from tidegate.simulate.counters import LaneCounters, Result
+
+_MOST: Final = 32  # rows
+_WIDTH: Final = 110  # characters that a row may take, even if the terminal has fewer
+
+
+def report(result: Result, out: Console) -> None:
+    """Print a result."""
+    seed = "" if result.seed is None else f", seed {result.seed}"
+    out.print(f"[bold]{escape(result.name)}[/]{seed}, policy {result.policy['name']}")
+    if not result.reproducible:
+        out.print("[yellow]costs were measured: this run cannot be reproduced[/]")
+    for table in (_summary(result), _kinds(result), _brokers(result), _lanes(result)):
+        out.print(table, width=max(out.width, _WIDTH))
+
+
+def _summary(result: Result) -> Table:
+    totals, delay = result.totals, result.totals["delay"]
+    table = Table(show_header=False, box=None, pad_edge=False)
+    rows: list[tuple[str, str]] = [
+        ("time", f"{result.time:.3f} s"),
+        ("brokers, clients", f"{totals['brokers']:,}, {totals['clients']:,}"),
+        ("subscriptions", f"{totals['subscriptions']:,}"),
+        ("table entries", f"{totals['entries']:,}, and {totals['passive']:,} passive"),
+        ("events", f"{totals['published']:,} published, {totals['unpublished']:,} could not be"),
+        ("notifications", f"{totals['notifications']:,} in {totals['deliveries']:,} deliveries"),
+        (
+            "delay",
+            f"{_ms(delay['mean'])} on the average, 95% within {_ms(delay['p95'])}, "
+            f"{_ms(delay['max'])} at most",
+        ),
+        ("events in vain", f"{totals['vain']:,} of {totals['messages']['publish']:,} forwarded"),
+        ("dropped by full queues", f"{totals['saturated']:,}"),
+        ("messages lost on links", f"{totals['lost']:,}"),
+    ]
+    if totals["missed"] is None:
+        rows.append(("missed, duplicated", "not checked"))
+    else:
+        rows.append(
+            (
+                "missed",
+                f"{totals['missed']:,} of {totals['owed']:,} owed notifications, "
+                f"and {totals['early']:,} too early for the subscription",
+            )
+        )
+        rows.append(("duplicated", f"{totals['duplicated']:,}"))
+    for name, value in rows:
+        table.add_row(f"[bold]{name}[/]", value)
+    return table
+
+
+def _kinds(result: Result) -> Table:
+    totals = result.totals
+    table = _table("messages between brokers", "kind", "messages", "bytes")
+    for kind, messages in totals["messages"].items():
+        if messages:
+            table.add_row(kind, f"{messages:,}", f"{totals['bytes'][kind]:,}")
+    return table
+
+
+def _brokers(result: Result) -> Table:
+    brokers = sorted(result.brokers, key=lambda x: -x.entries)[:_MOST]
+    table = _table(
+        _title("brokers", len(brokers), len(result.brokers), "the largest tables"),
+        *("broker", "clients", "entries", "passive", "busy", "queue", "full"),
+        *("published", "delivered", "delay", "in vain", "missed", "twice"),
+    )
+    for x in brokers:
+        busy = f"{x.busy / result.time:.1%}" if result.time else "-"
+        counts = _counts((x.clients, x.entries, x.passive))
+        more = _counts((x.queue, x.saturated, x.published, x.deliveries))
+        last = _counts((x.vain, x.missed, x.duplicated))
+        table.add_row(escape(x.name), *counts, busy, *more, _ms(x.delay), *last)
+    return table
+
+
+def _lanes(result: Result) -> Table:
+    lanes = sorted(result.lanes, key=lambda x: -sum(x.bytes.values()))[:_MOST]
+    table = _table(
+        _title("links, each direction", len(lanes), len(result.lanes), "the most bytes"),
+        *("from", "to", "messages", "bytes", "changes", "events", "in vain", "lost"),
+    )
+    for x in lanes:
+        counts = _counts(_traffic(x))
+        table.add_row(escape(x.start), escape(x.end), *counts)
+    return table
+
+
+def _traffic(x: LaneCounters) -> tuple[int, ...]:
+    kinds = x.messages
+    return (
+        sum(kinds.values()),
+        sum(x.bytes.values()),
+        kinds["change"],
+        kinds["publish"],
+        x.vain,
+        x.lost,
+    )
+
+
+def _table(title: str, *columns: str) -> Table:
+    table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False)
+    for i, name in enumerate(columns):
+        words = name in ("broker", "from", "to", "kind")
+        table.add_column(name, justify="left" if words and i < 2 else "right", no_wrap=True)
+    return table
+
+
+def _title(what: str, shown: int, count: int, chosen: str) -> str:
+    return what if shown == count else f"{what}: {shown} of {count:,}, {chosen}"
+
+
+def _counts(numbers: Iterable[Any]) -> list[str]:
+    return ["-" if number is None else f"{number:,}" for number in numbers]
+
+
+def _ms(seconds: float) -> str:
+    return f"{seconds * 1_000:.1f} ms"

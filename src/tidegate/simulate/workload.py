@@ -1,0 +1,210 @@
+"""What do clients do?
+
+A workload is described by numbers and rates, and by templates of filters and events whose constants
+are drawn (`draws`). From that and a seed follows what each client does at which time: they
+subscribe, evenly over the first seconds; then, for the rest of the time, publishers publish, and
+subscriptions are updated, or cancelled and replaced by others, at random moments (Poisson
+processes). Each of these has a stream of random numbers of its own, so that, say, more updates do
+not make other events.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from heapq import merge
+from random import Random
+from typing import Any, Final
+
+from tidegate.errors import ScenarioError, TidegateError
+from tidegate.overlay.attributes import AttributeFilter, Attributes
+from tidegate.simulate.client import Client
+from tidegate.simulate.draws import Draw, draw_all, read_draws
+from tidegate.simulate.named import NAMED
+from tidegate.simulate.network import Network, Timed
+from tidegate.simulate.section import Section
+
+PLACES: Final = ("any", "leaves")
+
+
+@dataclass(frozen=True)
+class Template:
+    """A filter's text, and how its parameters are drawn; some of them move when it is updated."""
+
+    text: str
+    weight: float
+    parameters: dict[str, Draw]
+    moves: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Workload:
+    """What clients do; times in seconds, rates in things a second."""
+
+    subscribers: int
+    subscriptions: int
+    publishers: int
+    rate: float
+    warmup: float
+    duration: float
+    updates: float
+    churn: float
+    place: str
+    filters: tuple[Template, ...]
+    events: dict[str, Draw]
+    advertise: tuple[str, ...]
+
+
+def read_workload(section: Section, *, advertisements: bool) -> Workload:
+    """What a table of a scenario says."""
+    like = section.text("like", None, among=tuple(NAMED))
+    model = section if like is None else Section(NAMED[like], f"workload like {like}")
+    filters = section.sections("filters") or model.sections("filters")
+    events = section.section("events")
+    if not events.keys:
+        events = model.section("events")
+    found = Workload(
+        subscribers=section.integer("subscribers", least=1),
+        subscriptions=section.integer("subscriptions", least=0),
+        publishers=section.integer("publishers", 1, least=1),
+        rate=section.number("rate", least=0),
+        warmup=section.number("warmup", 1.0, least=0),
+        duration=section.number("duration", least=0),
+        updates=section.number("updates", 0.0, least=0),
+        churn=section.number("churn", 0.0, least=0),
+        place=section.text("place", "any", among=PLACES),
+        filters=tuple(map(_template, filters)),
+        events=read_draws(events),
+        advertise=tuple(section.texts("advertise", [])),
+    )
+    section.close()
+    if not filters:
+        raise ScenarioError(f"{section.named('filters')} is missing, and like names no workload")
+    if not found.events:
+        raise ScenarioError(f"{section.named('events')} is missing")
+    if advertisements and not found.advertise:
+        raise ScenarioError(f"{section.named('advertise')} is missing: what publishers advertise")
+    return found
+
+
+def _template(section: Section) -> Template:
+    text = section.text("text")
+    weight = section.number("weight", 1.0, least=0)
+    parameters = section.section("parameters")
+    draws = read_draws(parameters)
+    moves = section.texts("moves", list(draws))
+    section.close()
+    strange = [name for name in moves if name not in draws]
+    if strange:
+        raise ScenarioError(f"{section.named('moves')}: {strange[0]} is no parameter of the filter")
+    return Template(text, weight, draws, tuple(moves))
+
+
+class Crowd:
+    """The clients of a workload, in a network."""
+
+    def __init__(self, workload: Workload, network: Network, kind: Attributes, seed: int) -> None:
+        self._workload = workload
+        self._kind = kind
+        self._seed = seed
+        self._standing: list[tuple[Client, int, Template, dict[str, Any]]] = []
+        random = self._random("places")
+        names = _places(network, workload.place)
+        self._subscribers = [
+            network.client(f"c{i}", random.choice(names)) for i in range(workload.subscribers)
+        ]
+        self._publishers = [
+            network.client(f"p{i}", random.choice(names)) for i in range(workload.publishers)
+        ]
+        self._check()
+
+    @property
+    def end(self) -> float:
+        """When all that clients do is done."""
+        return self._workload.warmup + self._workload.duration
+
+    def actions(self) -> Iterator[Timed]:
+        """All that clients do, by time."""
+        work = self._workload
+        streams = (
+            self._advertising(),
+            self._subscribing(),
+            self._poisson("events", work.rate, self._publish),
+            self._poisson("updates", work.updates, self._update),
+            self._poisson("churn", work.churn, self._replace),
+        )
+        return merge(*streams, key=lambda timed: timed[0])
+
+    def _random(self, what: str) -> Random:
+        return Random(f"{self._seed}/{what}")
+
+    def _check(self) -> None:
+        """Read each text once, so that a wrong one is refused before anything happens."""
+        random = Random(0)
+        for i, template in enumerate(self._workload.filters):
+            try:
+                self._filter(template, draw_all(template.parameters, random))
+            except ScenarioError:
+                raise
+            except TidegateError as error:
+                raise ScenarioError(f"workload.filters[{i}]: {error}") from None
+        for text in self._workload.advertise:
+            try:
+                self._kind.parse(text)
+            except TidegateError as error:
+                raise ScenarioError(f"workload.advertise: {error}") from None
+
+    def _filter(self, template: Template, values: dict[str, Any]) -> AttributeFilter:
+        return self._kind.parse(template.text, **values)
+
+    def _advertising(self) -> Iterator[Timed]:
+        for client in self._publishers:
+            for text in self._workload.advertise:
+                yield 0.0, partial(client.advertise, self._kind.parse(text))
+
+    def _subscribing(self) -> Iterator[Timed]:
+        random, work = self._random("subscriptions"), self._workload
+        for i in range(work.subscriptions):
+            client = random.choice(self._subscribers)
+            yield work.warmup * i / work.subscriptions, partial(self._subscribe, client, random)
+
+    def _subscribe(self, client: Client, random: Random) -> None:
+        weights = [template.weight for template in self._workload.filters]
+        [template] = random.choices(self._workload.filters, weights)
+        values = draw_all(template.parameters, random)
+        own = client.subscribe(self._filter(template, values))
+        self._standing.append((client, own, template, values))
+
+    def _poisson(self, what: str, rate: float, act: Callable[[Random], object]) -> Iterator[Timed]:
+        random = self._random(what)
+        time = self._workload.warmup
+        while rate and (time := time + random.expovariate(rate)) < self.end:
+            yield time, partial(act, random)
+
+    def _publish(self, random: Random) -> None:
+        random.choice(self._publishers).publish(draw_all(self._workload.events, random))
+
+    def _update(self, random: Random) -> None:
+        if not self._standing:
+            return
+        chosen = random.randrange(len(self._standing))
+        client, own, template, values = self._standing[chosen]
+        drawn = draw_all(template.parameters, random)
+        values = {**values, **{name: drawn[name] for name in template.moves}}
+        client.update(own, self._filter(template, values))
+        self._standing[chosen] = client, own, template, values
+
+    def _replace(self, random: Random) -> None:
+        if not self._standing:
+            return
+        chosen = random.randrange(len(self._standing))
+        self._standing[chosen], last = self._standing[-1], self._standing[chosen]
+        self._standing.pop()
+        client, own, _, _ = last
+        client.cancel(own)
+        self._subscribe(client, random)
+
+
+def _places(network: Network, place: str) -> list[str]:
+    """The brokers that clients come to."""
+    leaves = [name for name, node in network.nodes.items() if len(node.outgoing) <= 1]
+    return leaves if place == "leaves" else list(network.nodes)
