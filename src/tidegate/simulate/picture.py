@@ -104,7 +104,8 @@ def _line(a: Point, b: Point, size: int, most: int, title: str) -> list[str]:
         f'<line x1="{a.x:.1f}" y1="{a.y:.1f}" x2="{b.x:.1f}" y2="{b.y:.1f}" stroke="{_LINE}" '
         f'stroke-width="{_width(size, most):.1f}" stroke-linecap="round">'
         f"<title>{escape(title)}: {size:,} bytes</title></line>",
-        f'<text x="{x:.1f}" y="{y - 4:.1f}" text-anchor="middle" font-size="9">'
+        f'<text x="{x:.1f}" y="{y - 4:.1f}" text-anchor="middle" font-size="9" '
+        f'stroke="white" stroke-width="3" paint-order="stroke">'
         f"{short(size)}</text>",
     ]
 

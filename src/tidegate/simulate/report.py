@@ -11,10 +11,9 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from tidegate.simulate.counters import LaneCounters, Result
+from tidegate.simulate.counters import BrokerCounters, LaneCounters, Result
 
 _MOST: Final = 32  # rows
-_WIDTH: Final = 110  # characters that a row may take, even if the terminal has fewer
 
 
 def report(result: Result, out: Console) -> None:
@@ -23,8 +22,8 @@ def report(result: Result, out: Console) -> None:
     out.print(f"[bold]{escape(result.name)}[/]{seed}, policy {result.policy['name']}")
     if not result.reproducible:
         out.print("[yellow]costs were measured: this run cannot be reproduced[/]")
-    for table in (_summary(result), _kinds(result), _brokers(result), _lanes(result)):
-        out.print(table, width=max(out.width, _WIDTH))
+    for part in (_summary, _kinds, _brokers, _deliveries, _lanes):
+        out.print(part(result))
 
 
 def _summary(result: Result) -> Table:
@@ -39,8 +38,7 @@ def _summary(result: Result) -> Table:
         ("notifications", f"{totals['notifications']:,} in {totals['deliveries']:,} deliveries"),
         (
             "delay",
-            f"{_ms(delay['mean'])} on the average, 95% within {_ms(delay['p95'])}, "
-            f"{_ms(delay['max'])} at most",
+            f"{_ms(delay['mean'])} (mean), {_ms(delay['p95'])} (95%), {_ms(delay['max'])} (all)",
         ),
         ("events in vain", f"{totals['vain']:,} of {totals['messages']['publish']:,} forwarded"),
         ("dropped by full queues", f"{totals['saturated']:,}"),
@@ -52,8 +50,7 @@ def _summary(result: Result) -> Table:
         rows.append(
             (
                 "missed",
-                f"{totals['missed']:,} of {totals['owed']:,} owed notifications, "
-                f"and {totals['early']:,} too early for the subscription",
+                f"{totals['missed']:,} of {totals['owed']:,} owed; {totals['early']:,} early",
             )
         )
         rows.append(("duplicated", f"{totals['duplicated']:,}"))
@@ -72,19 +69,34 @@ def _kinds(result: Result) -> Table:
 
 
 def _brokers(result: Result) -> Table:
-    brokers = sorted(result.brokers, key=lambda x: -x.entries)[:_MOST]
+    brokers = _largest(result)
     table = _table(
         _title("brokers", len(brokers), len(result.brokers), "the largest tables"),
-        *("broker", "clients", "entries", "passive", "busy", "queue", "full"),
-        *("published", "delivered", "delay", "in vain", "missed", "twice"),
+        *("broker", "clients", "entries", "passive", "forwarded", "handled", "busy", "queue"),
     )
     for x in brokers:
         busy = f"{x.busy / result.time:.1%}" if result.time else "-"
-        counts = _counts((x.clients, x.entries, x.passive))
-        more = _counts((x.queue, x.saturated, x.published, x.deliveries))
-        last = _counts((x.vain, x.missed, x.duplicated))
-        table.add_row(escape(x.name), *counts, busy, *more, _ms(x.delay), *last)
+        counts = _counts((x.clients, x.entries, x.passive, x.forwarded, x.handled))
+        table.add_row(escape(x.name), *counts, busy, *_counts([x.queue]))
     return table
+
+
+def _deliveries(result: Result) -> Table:
+    brokers = _largest(result)
+    table = _table(
+        _title("events", len(brokers), len(result.brokers), "the largest tables"),
+        *("broker", "published", "delivered", "delay", "dropped", "in vain", "missed", "early"),
+        "twice",
+    )
+    for x in brokers:
+        counts = _counts((x.saturated, x.vain, x.missed, x.early, x.duplicated))
+        delay = _ms(x.delay) if x.deliveries else "-"
+        table.add_row(escape(x.name), *_counts((x.published, x.deliveries)), delay, *counts)
+    return table
+
+
+def _largest(result: Result) -> list[BrokerCounters]:
+    return sorted(result.brokers, key=lambda x: -x.entries)[:_MOST]
 
 
 def _lanes(result: Result) -> Table:
