@@ -23,7 +23,7 @@ def between(low: int, high: int) -> AttributeFilter:
 
 def network(
     topology: Topology,
-    policy: str = "covering",
+    policy: str | Choice = "covering",
     *,
     costs: CostModel = FREE,
     advertisements: bool = False,
@@ -31,7 +31,8 @@ def network(
 ) -> Network:
     settings = Settings(advertisements=advertisements)
     given = {"link": LinkModel(0.01), **setup}
-    return Network(topology, KIND, Choice(policy), settings, Setup(**given), costs)
+    choice = policy if isinstance(policy, Choice) else Choice(policy)
+    return Network(topology, KIND, choice, settings, Setup(**given), costs)
 
 
 class Inbox:
