@@ -128,6 +128,22 @@ def test_a_change_lost_by_a_crash_is_sent_again() -> None:
     check_quiet(net)
 
 
+def test_a_cancellation_lost_by_a_crash_counts_when_the_client_tells_all_afresh() -> None:
+    net = network(line(2))
+    subscriber, publisher = net.client("c", "b0"), net.client("p", "b1")
+    own = subscriber.subscribe(between(1, 9))
+    net.run()
+    net.crash("b0")
+    subscriber.cancel(own)
+    net.restart("b0", memory=False)
+    net.run()
+    publisher.publish({"x": 5})
+    net.run()
+    totals = count(net).totals
+    assert (totals["owed"], totals["deliveries"], totals["entries"]) == (0, 0, 0)
+    check_quiet(net)
+
+
 def test_recovery_takes_the_time_of_what_is_done_again() -> None:
     net = network(line(1), costs=CostModel(10_000_000, 0, 0, 0, 0, 0, 0, 0), memory=1_000)
     client = net.client("c", "b0")

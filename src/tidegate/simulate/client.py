@@ -103,8 +103,7 @@ class Client:
         self._seq = 0
         if self.offered:
             self._send(Advertise(self._numbered(), _entries(self.offered), whole=True))
-        if self.wanted:
-            self._send(Change(self._numbered(), _entries(self.wanted), whole=True))
+        self._send(Change(self._numbered(), _entries(self.wanted), whole=True))
 
     def _forget(self, refused: Change | Advertise) -> None:
         mine = self.wanted if isinstance(refused, Change) else self.offered

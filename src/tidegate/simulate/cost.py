@@ -20,8 +20,6 @@ from tidegate.overlay.filter import Event, Kind
 from tidegate.overlay.messages import Acknowledge, Change, Entry, Message, Publish
 from tidegate.overlay.work import Work
 
-_FILTERS: Final = 2_000
-_EVENTS: Final = 2_000
 _MERGED: Final = 200
 
 now: Final = perf_counter_ns
@@ -68,21 +66,21 @@ FREE: Final = CostModel(0, 0, 0, 0, 0, 0, 0, 0)
 """Brokers that take no time."""
 
 
-def calibrate() -> CostModel:
+def calibrate(filters: int = 2_000) -> CostModel:
     """Measure the constants on this machine, with filters and events like those of a stock market.
 
-    The time of an event depends on how many filters there are, that of a question too: this is for
-    tables of a few thousand. Each constant is the least of three runs.
+    The time of an event depends on how many filters there are, that of a question too: so this is
+    for tables of about a size. Each constant is the least of three runs.
     """
-    runs = [asdict(_measured()) for _ in range(3)]
+    runs = [asdict(_measured(filters)) for _ in range(3)]
     return CostModel(**{name: min(run[name] for run in runs) for name in runs[0]})
 
 
-def _measured() -> CostModel:
+def _measured(count: int) -> CostModel:
     draw = random.Random(1)
     kind = Attributes()
-    filters = [_filter(kind, draw) for _ in range(_FILTERS)]
-    events = [_event(draw) for _ in range(_EVENTS)]
+    filters = [_filter(kind, draw) for _ in range(count)]
+    events = [_event(draw) for _ in range(count)]
     index = kind.index()
     for number, f in enumerate(filters):
         index.add(number, f)
@@ -95,7 +93,7 @@ def _measured() -> CostModel:
     alike = kind.index()
     for number in range(1_000):
         alike.add(number, kind.parse("price BETWEEN :low AND :high", low=0, high=1_000 + number))
-    each = max(0.0, _each(lambda i: alike.match(events[i]), 200) - matching) / 1_000
+    each = max(0.0, _each(lambda i: alike.match(events[i % count]), 200) - matching) / 1_000
     some = dict(enumerate(filters[:_MERGED]))
     merged = _each(lambda _: kind.mergers(some, 0.0, None), 1) / len(some)
     messages, size = _messages(kind, filters, events)
@@ -115,9 +113,10 @@ def _messages(
     kind: Kind, filters: list[AttributeFilter], events: list[Event]
 ) -> tuple[float, float]:
     """What reading or writing takes, for each message and each byte: a line through two sizes."""
-    small: list[Message] = [Acknowledge(i) for i in range(500)]
-    large: list[Message] = [Publish(i, events[i], "b0/publisher") for i in range(500)]
-    large += [Change(i, (Entry(i, filters[i]),)) for i in range(500)]
+    count = min(500, len(filters))
+    small: list[Message] = [Acknowledge(i) for i in range(count)]
+    large: list[Message] = [Publish(i, events[i], "b0/publisher") for i in range(count)]
+    large += [Change(i, (Entry(i, filters[i]),)) for i in range(count)]
 
     def both(messages: list[Message]) -> tuple[float, float]:
         encoded = [encode(message, kind) for message in messages]
