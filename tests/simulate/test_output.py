@@ -121,6 +121,10 @@ def test_a_picture_shows_every_broker_and_link() -> None:
     assert "a small star" in texts
 
 
+def _title(shape: ElementTree.Element) -> str:
+    return shape.findtext(f"{SVG}title") or ""
+
+
 def test_larger_tables_are_larger_circles_and_more_traffic_is_a_wider_line() -> None:
     result = small()
     root = ElementTree.fromstring(picture(result))
@@ -129,8 +133,15 @@ def test_larger_tables_are_larger_circles_and_more_traffic_is_a_wider_line() -> 
     areas = [float(circle.attrib["r"]) ** 2 - 8.0**2 for circle in circles]
     for area, own in zip(areas, entries, strict=True):
         assert area == pytest.approx(own / max(entries) * (30.0**2 - 8.0**2), abs=4)
-    widths = [float(x.attrib["stroke-width"]) for x in root.iter(f"{SVG}line")]
-    assert max(widths) == 12.0
+    lines = [x for x in root.iter(f"{SVG}line") if x.find(f"{SVG}title") is not None]
+    widths = {_title(x).split(":")[0]: float(x.attrib["stroke-width"]) for x in lines}
+    bytes_of = {x: 0 for x in widths}
+    for lane in result.lanes:
+        for name in (f"{lane.start} - {lane.end}", f"{lane.end} - {lane.start}"):
+            if name in bytes_of:
+                bytes_of[name] += sum(lane.bytes.values())
+    for name, width in widths.items():
+        assert width == pytest.approx(1 + 11 * bytes_of[name] / max(bytes_of.values()), abs=0.06)
 
 
 @pytest.mark.parametrize(
