@@ -135,7 +135,7 @@ def test_larger_tables_are_larger_circles_and_more_traffic_is_a_wider_line() -> 
         assert area == pytest.approx(own / max(entries) * (30.0**2 - 8.0**2), abs=4)
     lines = [x for x in root.iter(f"{SVG}line") if x.find(f"{SVG}title") is not None]
     widths = {_title(x).split(":")[0]: float(x.attrib["stroke-width"]) for x in lines}
-    bytes_of = {x: 0 for x in widths}
+    bytes_of = dict.fromkeys(widths, 0)
     for lane in result.lanes:
         for name in (f"{lane.start} - {lane.end}", f"{lane.end} - {lane.start}"):
             if name in bytes_of:
