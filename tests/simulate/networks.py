@@ -89,6 +89,10 @@ def check_counts(network: Network) -> None:
         assert sum(lane.messages.values()) == lane.arrived + lane.lost + lane.under_way
         assert 0 <= lane.vain <= lane.messages["publish"]
     totals = result.totals
+    for kind, messages in totals["messages"].items():
+        assert messages == sum(broker.messages[kind] for broker in result.brokers)
+        assert totals["bytes"][kind] == sum(broker.bytes[kind] for broker in result.brokers)
+    assert totals["arrived"] == sum(broker.received for broker in result.brokers)
     assert sum(totals["messages"].values()) == (
         totals["arrived"] + totals["lost"] + totals["under_way"]
     )

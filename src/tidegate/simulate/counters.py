@@ -32,6 +32,9 @@ class BrokerCounters:
     entries: int  # of its routing table
     forwarded: int  # filters that it forwards, to all neighbours together
     passive: int  # filters that it keeps and does not forward as they are, for all neighbours
+    messages: dict[str, int]  # sent to other brokers, by kind
+    bytes: dict[str, int]  # the same
+    received: int  # messages of other brokers
     handled: int  # inputs
     work: dict[str, int]  # see overlay.work.Work
     tally: dict[str, int]  # see overlay.work.Tally
@@ -111,12 +114,16 @@ def _broker(node: Node, oracle: Oracle | None) -> BrokerCounters:
     neighbours = [link for link in routing.links.values() if not link.client]
     verdicts = None if oracle is None else oracle.verdicts
     at = node.number
+    sent = total(lane.traffic for lane in node.outgoing.values())
     return BrokerCounters(
         name=node.name,
         clients=len(node.clients),
         entries=len(routing.wanted),
         forwarded=sum(len(link.wanted.active) for link in neighbours),
         passive=sum(link.wanted.passive for link in neighbours),
+        messages={kind: messages for kind, (messages, _) in sent.items()},
+        bytes={kind: size for kind, (_, size) in sent.items()},
+        received=sum(lane.traffic.arrived for lane in node.incoming.values()),
         handled=done.handled,
         work=_sum(done.work, node.broker.work),
         tally=_sum(done.tally, node.broker.tally),

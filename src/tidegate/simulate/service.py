@@ -92,27 +92,17 @@ class Service:
         waiting = node.queue.popleft()
         node.busy = True
         costs = self._costs
-        began = now() if costs.measured else 0
-        effects = node.broker.handle(waiting.link, waiting.input)
         if costs.measured:
+            began = now()
+            effects = node.broker.handle(waiting.link, waiting.input)
             time = now() - began
         else:
+            effects = node.broker.handle(waiting.link, waiting.input)
             spent = costs.of(node.broker.work)
             time = spent - node.spent
             node.spent = spent
-        sent: list[Sent] = []
-        if waiting.trace is None:
-            size = waiting.size
-            messages = 1 if size else 0  # not for what the broker notices by itself
-            for effect in effects:
-                if type(effect) is Send:
-                    each = self.sizes.of(effect.message)
-                    sent.append((effect.link, effect.message, each))
-                    size += each
-                    messages += 1
-            if type(waiting.input) is LinkUp and waiting.epoch >= 0:
-                node.outgoing[waiting.link].told = waiting.epoch
-        else:
+        sent = None
+        if waiting.trace is not None:
             flight, hop = waiting.trace
             size = waiting.size + len(effects) * flight.size
             messages = 1 + len(effects)
@@ -120,6 +110,16 @@ class Service:
                 self._published(node, waiting, effects)
             else:
                 hop.lane.traffic.taken += 1
+        else:
+            sent = [
+                (effect.link, effect.message, self.sizes.of(effect.message))
+                for effect in effects
+                if type(effect) is Send
+            ]
+            size = waiting.size + sum(each for _, _, each in sent)
+            messages = len(sent) + (waiting.size > 0)  # not for what a broker notices by itself
+            if type(waiting.input) is LinkUp and waiting.epoch >= 0:
+                node.outgoing[waiting.link].told = waiting.epoch
         time += costs.messages * messages + costs.bytes * size + node.extra
         node.extra = 0
         node.done.busy += time
@@ -139,14 +139,14 @@ class Service:
 
     # -- effects
 
-    def _finish(self, job: tuple[Node, Waiting, list[Effect], list[Sent], int]) -> None:
+    def _finish(self, job: tuple[Node, Waiting, list[Effect], list[Sent] | None, int]) -> None:
         node, waiting, effects, sent, generation = job
         if node.generation != generation:
             node.done.discarded += 1
             self.landed(waiting)
             return
         node.done.handled += 1
-        if waiting.trace is None:
+        if sent is not None:
             self._control(node, waiting, effects, sent)
         else:
             flight, hop = waiting.trace
