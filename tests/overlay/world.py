@@ -33,6 +33,7 @@ from tidegate.overlay.messages import (
     Advertise,
     Change,
     Deliver,
+    Effect,
     Entry,
     LinkUp,
     Message,
@@ -135,6 +136,7 @@ class World:
         self.seqs = dict.fromkeys(self.clients, 0)
         self.numbers = dict.fromkeys(self.clients, 0)
         self.refusals: list[Refuse] = []
+        self.effects: list[tuple[str, Effect]] = []
         for one, other in self.queues:
             self._handle(one, other, LinkUp(client=False))
         for client in self.clients:
@@ -217,6 +219,7 @@ class World:
 
     def _handle(self, broker: str, link: str, came: Any) -> None:
         effects = self.brokers[broker].handle(link, came)
+        self.effects += [(broker, effect) for effect in effects]
         onward = 0
         for effect in effects:
             if isinstance(effect, Send):

@@ -1,0 +1,152 @@
+"""The state of a broker is plain data, and what it says again changes nothing.
+
+Two worlds live through the same history. In one of them brokers are replaced by what their
+snapshots give back, or messages come twice, or once more, later: both worlds stay the same. And
+whatever fails, once all links are up and nothing is under way, nothing is lost.
+"""
+
+import json
+import os
+from functools import cache
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.overlay.failing import FAILING_ACTIONS, FailingWorld, fail
+from tests.overlay.histories import CHOICES, NUMBER, PARENTS, POOLS, WHAT, Action, Pool, act, finish
+from tests.overlay.world import World
+from tidegate.overlay.broker import Broker
+from tidegate.overlay.messages import Acknowledge, Message, Persist, Publish, Refuse, Send
+
+LONG = os.environ.get("TIDEGATE_LONG") == "1"
+EXAMPLES = 400 if LONG else 15
+KINDS = st.sampled_from([*POOLS])
+ACTIONS = st.lists(st.tuples(WHAT, NUMBER, NUMBER, NUMBER), min_size=10, max_size=40)
+EVERY_POLICY = pytest.mark.parametrize("policy", CHOICES)
+
+
+@cache
+def pool(name: str) -> Pool:
+    return POOLS[name]()
+
+
+def state(broker: Broker, *without: str) -> dict[str, Any]:
+    """A broker's snapshot without some of it."""
+    found = json.loads(json.dumps(broker.snapshot()))
+    return {name: part for name, part in found.items() if name not in without}
+
+
+def states(world: World, *without: str) -> dict[str, Any]:
+    return {name: state(broker, *without) for name, broker in world.brokers.items()}
+
+
+def begin(make: type[World], own: Pool, policy: str, parents: list[int], offers: bool) -> Any:
+    world = make(own.kind, CHOICES[policy], parents, advertisements=offers)
+    if offers:
+        world.advertise(world.clients[0], own.filter(9, 0))
+    return world
+
+
+@EVERY_POLICY
+def test_a_broker_that_was_restored_has_the_same_future(policy: str) -> None:
+    @settings(max_examples=EXAMPLES)
+    @given(kind=KINDS, offers=st.booleans(), parents=PARENTS, actions=FAILING_ACTIONS, seed=NUMBER)
+    def histories(
+        kind: str, offers: bool, parents: list[int], actions: list[Action], seed: int
+    ) -> None:
+        own, rng = pool(kind), Random(seed)
+        one, other = (begin(FailingWorld, own, policy, parents, offers) for _ in range(2))
+        for action in actions:
+            fail(one, own, action)
+            fail(other, own, action)
+            assert other.effects == one.effects
+            other.forget_and_remember(rng.choice(list(other.brokers)))
+        assert states(other) == states(one)
+        other.mend_all()
+        finish(other, own)
+
+    histories()
+
+
+class RepeatingWorld(World):
+    """Every message may come twice, and an older one of the same link once more."""
+
+    def __init__(self, *args: Any, **named: Any) -> None:
+        self.rng = Random(1)
+        self.past: dict[tuple[str, str], list[Any]] = {}
+        super().__init__(*args, **named)
+
+    def _handle(self, broker: str, link: str, came: Any) -> None:
+        refused = len(self.refusals)
+        super()._handle(broker, link, came)
+        past = self.past.setdefault((broker, link), [])
+        if isinstance(came, Message) and len(self.refusals) == refused:
+            past.append(came)
+        if past and self.rng.random() < 0.4:
+            self._repeat(broker, link, past[-1])
+            self._repeat(broker, link, self.rng.choice(past))
+
+    def _repeat(self, broker: str, link: str, again: Any) -> None:
+        own = self.brokers[broker]
+        before = state(own, "tally")
+        answers = own.handle(link, again)
+        assert state(own, "tally") == before
+        heard = own.routing.links[link].stream.heard
+        refusal = Refuse(None, getattr(again, "number", None), "the number was used")
+        assert answers in (
+            [],  # a greeting, a refusal, or an event from a neighbour
+            [Persist(link, again)] if isinstance(again, Acknowledge) else [],
+            [Send(link, Acknowledge(heard))] if not isinstance(again, Publish) else [],
+            [Send(link, refusal)] if isinstance(again, Publish) else [],
+        )
+
+
+@EVERY_POLICY
+def test_what_comes_again_changes_nothing(policy: str) -> None:
+    @settings(max_examples=EXAMPLES)
+    @given(kind=KINDS, offers=st.booleans(), parents=PARENTS, actions=ACTIONS)
+    def histories(kind: str, offers: bool, parents: list[int], actions: list[Action]) -> None:
+        own = pool(kind)
+        one = begin(World, own, policy, parents, offers)
+        other = begin(RepeatingWorld, own, policy, parents, offers)
+        for action in actions:
+            act(one, own, action)
+            act(other, own, action)
+            assert other.effects == one.effects
+        assert states(other, "tally") == states(one, "tally")
+
+    histories()
+
+
+@EVERY_POLICY
+def test_a_snapshot_and_what_was_written_down_since_give_the_same_state(policy: str) -> None:
+    @settings(max_examples=EXAMPLES)
+    @given(kind=KINDS, offers=st.booleans(), parents=PARENTS, actions=FAILING_ACTIONS)
+    def histories(kind: str, offers: bool, parents: list[int], actions: list[Action]) -> None:
+        own = pool(kind)
+        world = begin(FailingWorld, own, policy, parents, offers)
+        for action in actions:
+            fail(world, own, action)
+        for name, broker in world.brokers.items():
+            apart = "seen", "tally", "work"
+            assert state(world.remembered(name), *apart) == state(broker, *apart)
+
+    histories()
+
+
+@EVERY_POLICY
+def test_nothing_is_lost_when_links_go_down_and_brokers_stop(policy: str) -> None:
+    @settings(max_examples=EXAMPLES)
+    @given(kind=KINDS, offers=st.booleans(), parents=PARENTS, actions=FAILING_ACTIONS)
+    def histories(kind: str, offers: bool, parents: list[int], actions: list[Action]) -> None:
+        own = pool(kind)
+        world = begin(FailingWorld, own, policy, parents, offers)
+        for action in actions:
+            fail(world, own, action)
+        world.mend_all()
+        finish(world, own)
+
+    histories()
