@@ -9,7 +9,6 @@ from functools import cache
 
 import pytest
 from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from tests.overlay.histories import ACTIONS, CHOICES, PARENTS, POOLS, Action, Pool, run
 

@@ -10,6 +10,7 @@ an event travels only where somebody wants it. From the bottom up:
 - `work`: what a broker has done, in units that do not depend on the machine
 - `policy`: what a broker forwards of all that it was told
 - `messages`: what brokers and clients say to each other
+- `form`: whether something is formed as a message is
 - `encoding`: messages as bytes and back
 - `stream`: numbered messages to and from one neighbour, acknowledged and resent
 - `link`: what a broker knows of one neighbour or client

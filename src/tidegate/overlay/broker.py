@@ -12,16 +12,18 @@ a whole there, so that between a filter that goes and those that take its place 
 event goes to every link, but the one it came from, that has a matching entry. Clients' entries are
 never reduced, so a client gets exactly what it asked for, once.
 
-Bad input has an answer and changes nothing: a `Change` or `Advertise` that names an unknown id, an
-id twice, or a filter that cannot be taken is refused as a whole (its number is used up); an event
-that its publisher has not advertised, that is too large or that breaks the schema is refused;
-numbers from the past are answered as before, and numbers from the future by what was heard last,
-which asks for the ones between.
+Bad input has an answer and changes nothing. What is not formed as a message is (`form`), or comes
+on a link that is not up, is refused, and its number is not used up. A `Change` or `Advertise` that
+names an unknown id, an id twice, or a filter that cannot be taken is refused as a whole (its number
+is used up: an `Acknowledge` follows). An event that its publisher has not advertised, that is too
+large or that breaks the schema is refused, and its publisher may use the number again. Numbers from
+the past are answered as before, and numbers from the future by what was heard last, which asks for
+the ones between.
 
 **Memory.** The state is plain data (`snapshot`, `restore`). `Persist` comes before everything that
 depends on it; a snapshot and the inputs written down since make the state anew, except which
-events have been seen. After that, `Restart` takes all links for down; when they come up, greetings
-tell both sides what the other one has missed.
+events have been seen, and what was counted (`work`, `tally`). After that, `Restart` takes all links
+for down; when they come up, greetings tell both sides what the other one has missed.
 """
 
 from collections.abc import Callable
@@ -32,6 +34,7 @@ from tidegate.errors import TidegateError
 from tidegate.overlay.difference import Difference
 from tidegate.overlay.encoding import event_size
 from tidegate.overlay.filter import Kind
+from tidegate.overlay.form import flaw, is_number
 from tidegate.overlay.link import Link
 from tidegate.overlay.messages import (
     Acknowledge,
@@ -124,14 +127,16 @@ class Broker:
             return self._came_up(link, came)
         known = self.routing.links.get(link)
         if known is None or not known.up:
-            self.tally.refused += 1
-            said = f"no link of the name {link!r} is up"
-            return [Send(link, Refuse(_seq(came), _number(came), said))]
-        handler = self._handlers.get(type(came))
-        if handler is None:
-            self.tally.refused += 1
-            return [Send(link, Refuse(None, None, f"{type(came).__name__} is no message"))]
-        return handler(known, came)
+            return self._senseless(link, came, f"no link of the name {link!r} is up")
+        said = None if isinstance(came, LinkDown) else flaw(came)
+        if said is not None:
+            return self._senseless(link, came, said)
+        return self._handlers[type(came)](known, came)
+
+    def _senseless(self, link: str, came: Input, reason: str) -> list[Effect]:
+        """Refuse what cannot be handled at all."""
+        self.tally.refused += 1
+        return [Send(link, Refuse(_seq(came), _number(came), reason))]
 
     # -- what is wanted, and what is advertised
 
@@ -368,8 +373,9 @@ def _asked(came: Change | Advertise, before: Filters) -> Asked:
 
 
 def _seq(came: Input) -> int | None:
-    return came.seq if isinstance(came, Change | Advertise | Acknowledge) else None
+    numbered = isinstance(came, Change | Advertise | Acknowledge) and is_number(came.seq)
+    return came.seq if numbered else None
 
 
 def _number(came: Input) -> int | None:
-    return came.number if isinstance(came, Publish) else None
+    return came.number if isinstance(came, Publish) and is_number(came.number) else None

@@ -1,0 +1,90 @@
+"""Is this formed as a message is?
+
+What comes in may be anything: whoever is at the other end of a link may be broken, or hostile. So
+types and ranges are looked at first, and what follows can rely on them. Ids, numbers and lives fit
+into 64 bits. Filters and events are not looked into here: their kind knows them.
+"""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from tidegate.overlay.messages import (
+    Acknowledge,
+    Advertise,
+    Change,
+    Entry,
+    Hello,
+    Publish,
+    Refuse,
+)
+
+LARGEST: Final = 2**63 - 1
+
+
+def is_id(value: object) -> bool:
+    """Whether this is the id of an entry.
+
+    >>> is_id(-5), is_id(True), is_id(2**63)
+    (True, False, False)
+    """
+    return type(value) is int and -LARGEST <= value <= LARGEST
+
+
+def is_number(value: object) -> bool:
+    """Whether this is the number of a message: one of a link, or of a publisher."""
+    return type(value) is int and 0 <= value <= LARGEST
+
+
+def flaw(message: object) -> str | None:
+    """What is wrong with the form of a message, if anything is.
+
+    >>> flaw(Acknowledge(5))
+    >>> flaw(Acknowledge(-5))
+    'its number is none'
+    """
+    check = _CHECKS.get(type(message))
+    return f"{type(message).__name__} is no message" if check is None else check(message)
+
+
+def _numbered(message: Any) -> str | None:
+    if not is_number(message.seq):
+        return "its number is none"
+    parts = message.add, message.update, message.remove
+    if type(message.whole) is not bool or not all(type(part) is tuple for part in parts):
+        return "what it changes cannot be told"
+    for entry in (*message.add, *message.update):
+        if type(entry) is not Entry or not is_id(entry.id):
+            return "an entry is a filter under its id"
+    return None if all(map(is_id, message.remove)) else "an id is a whole number of 64 bits"
+
+
+def _publish(message: Any) -> str | None:
+    if not is_number(message.number):
+        return "its number is none"
+    return None if type(message.publisher) is str else "its publisher has no name"
+
+
+def _acknowledge(message: Any) -> str | None:
+    return None if is_number(message.seq) else "its number is none"
+
+
+def _refuse(message: Any) -> str | None:
+    if not all(x is None or is_number(x) for x in (message.seq, message.number)):
+        return "its number is none"
+    return None if type(message.reason) is str else "its reason is none"
+
+
+def _hello(message: Any) -> str | None:
+    if not message.life or not all(map(is_number, (message.life, message.heard_life))):
+        return "its life is none"
+    return None if is_number(message.heard) else "its number is none"
+
+
+_CHECKS: Final[dict[type, Callable[[Any], str | None]]] = {
+    Change: _numbered,
+    Advertise: _numbered,
+    Publish: _publish,
+    Acknowledge: _acknowledge,
+    Refuse: _refuse,
+    Hello: _hello,
+}
