@@ -198,11 +198,10 @@ class Broker:
         if came.number <= self._seen.get(publisher, 0):
             self.tally.repeated += 1
             return [self._refusal(link, came, "the number was used")] if link.client else []
-        if link.client:
-            objection = self._unfit(link, came)
-            if objection is not None:
-                self.tally.refused += 1
-                return [self._refusal(link, came, objection)]
+        objection = self._unfit(link, came) if link.client else self.kind.refusal(came.event)
+        if objection is not None:
+            self.tally.refused += 1
+            return [self._refusal(link, came, objection)]
         self._seen[publisher] = came.number
         onward = Publish(came.number, came.event, publisher)
         return self._route(link, onward)
