@@ -366,9 +366,14 @@ def _asked(came: Change | Advertise, before: Filters) -> Asked:
     add = {entry.id: entry.filter for entry in came.add}
     if not came.whole:
         return Asked(add, {entry.id: entry.filter for entry in came.update}, came.remove)
-    update = {own: f for own, f in add.items() if own in before and before[own] != f}
+    update = {own: f for own, f in add.items() if own in before and _differs(f, before[own])}
     new = {own: f for own, f in add.items() if own not in before}
     return Asked(new, update, [own for own in before if own not in add])
+
+
+def _differs(f: Any, before: Any) -> bool:
+    """Whether a filter is another one; equal ones differ if updates of one do not fit the other."""
+    return f != before or bool(f.shape != before.shape)
 
 
 def _seq(came: Input) -> int | None:
