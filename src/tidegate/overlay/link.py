@@ -57,9 +57,10 @@ class Link:
 
     def everything(self) -> list[Change | Advertise]:
         """The messages that tell all of it afresh."""
+        offered, wanted = (dict(sorted(x.active.items())) for x in (self.offered, self.wanted))
         found: list[Change | Advertise] = [
-            Advertise(self.stream.number(), _entries(self.offered.active), whole=True),
-            Change(self.stream.number(), _entries(self.wanted.active), whole=True),
+            Advertise(self.stream.number(), _entries(offered), whole=True),
+            Change(self.stream.number(), _entries(wanted), whole=True),
         ]
         for message in found:
             self.stream.keep(message)
