@@ -92,6 +92,8 @@ class Broker:
         self.kind: Final = kind
         self.policy: Final = policy or Choice()
         self.settings: Final = settings or Settings()
+        if not (is_number(life) and life):
+            raise TidegateError(f"a life is a number from 1 on, not {life!r}")
         self.life = life
         self.work: Final = Work()
         self.tally: Final = Tally()
