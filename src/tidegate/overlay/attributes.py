@@ -17,7 +17,7 @@ from tidegate.engine.boxes import BoxStore
 from tidegate.engine.notation import read_tree, spell_tree
 from tidegate.errors import FilterError, MeasureError
 from tidegate.filters.evaluate import value_of
-from tidegate.filters.expression import predicates
+from tidegate.filters.expression import MAX_DEPTH, predicates
 from tidegate.filters.filter import Filter
 from tidegate.filters.filter import parse as parse_filter
 from tidegate.filters.schema import Schema
@@ -25,6 +25,7 @@ from tidegate.overlay.filter import Event, Merger
 
 _NUMBER: Final = 8  # the size of a constant that is no text
 _HOLE: Final = "?"  # where a constant was: no constant is spelled so
+_DEEPEST: Final = 2 * (MAX_DEPTH + 1)  # an OR of ANDs within each of the parentheses of a text
 
 
 class AttributeFilter:
@@ -233,6 +234,8 @@ class Attributes:
 
     def read(self, plain: Any) -> AttributeFilter:
         """The filter that was written so."""
+        if _deeper(plain, _DEEPEST):
+            raise FilterError("this is no filter: it is nested deeper than any text can be")
         try:
             return AttributeFilter(Filter.of(read_tree(plain, self.schema), self.schema))
         except (ValueError, TypeError, KeyError) as error:
@@ -261,6 +264,13 @@ class Attributes:
             if not universe.has(value_of(event, name, self.schema), lines):
                 return f"the value of {name} is not one that the schema allows"
         return None
+
+
+def _deeper(spelled: Any, levels: int) -> bool:
+    """Whether a spelled tree has more levels above its predicates."""
+    if not isinstance(spelled, list) or spelled[:1] not in (["AND"], ["OR"]):
+        return False
+    return not levels or any(_deeper(part, levels - 1) for part in spelled[1:])
 
 
 def _hollow(spelled: Any, constants: list[str]) -> Any:
