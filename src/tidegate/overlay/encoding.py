@@ -5,8 +5,10 @@ fields in their order. An update names the constants of the new filter only; the
 the filter it takes the place of, which the receiver knows. What JSON has no word for (dates, times,
 decimals, NaN, infinities) is spelled as in the language, in a list of one.
 
-The encoding is canonical: equal messages have equal bytes, and what is decoded encodes to the same
-bytes. The length of these bytes is the size of a message.
+The encoding is canonical: a message has one, whatever the order of an event's attributes and the
+types that its values came in, and what was decoded from it encodes to the same bytes. (Filters are
+written as they are built: two that mean the same may differ.) The length of these bytes is the size
+of a message.
 """
 
 import json
@@ -19,6 +21,7 @@ from tidegate.filters.literals import decode as decode_literal
 from tidegate.filters.literals import spell
 from tidegate.filters.values import OTHER, normal
 from tidegate.overlay.filter import Event, Kind
+from tidegate.overlay.form import flaw, is_id
 from tidegate.overlay.messages import (
     Acknowledge,
     Advertise,
@@ -69,9 +72,14 @@ def decode(data: bytes, kind: Kind, known: Callable[[int], Any]) -> Message:
     changes. It raises KeyError where there is none.
     """
     try:
-        return _read(json.loads(data), kind, lambda n, values: kind.reshaped(known(n), values))
-    except (ValueError, TypeError, KeyError, IndexError, RecursionError) as error:
+        spelled = json.loads(data, parse_constant=_no_number)
+        message = _read(spelled, kind, lambda n, values: kind.reshaped(known(n), values))
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise TidegateError(f"this is no message: {error}") from None
+    said = flaw(message)
+    if said is not None:
+        raise TidegateError(f"this is no message: {said}")
+    return message
 
 
 def plain_whole(message: Numbered, kind: Kind) -> list[Any]:
@@ -102,7 +110,7 @@ def read_event(plain: Any) -> Event:
     """The event that was written so."""
     if not isinstance(plain, dict):
         raise ValueError("an event is attributes with their values")
-    return {name: _read_value(value) for name, value in plain.items()}
+    return _read_struct(plain, MAX_DEPTH)
 
 
 def _entries(entries: tuple[Entry, ...], kind: Kind) -> list[Any]:
@@ -142,32 +150,48 @@ def _numbers(spelled: list[Any]) -> tuple[int, ...]:
 
 
 def _number(spelled: Any) -> int:
-    if type(spelled) is not int:
-        raise ValueError(f"{spelled!r} is no id")
-    return spelled
+    if not is_id(spelled):
+        raise ValueError("an id is a whole number of 64 bits")
+    return spelled  # type: ignore[no-any-return]
+
+
+def _no_number(word: str) -> Any:
+    raise ValueError(f"JSON has no {word}")
 
 
 def _plain_value(value: Any, depth: int) -> Any:
-    if value is None or isinstance(value, bool | str):
-        return value
-    if type(value) is int or (type(value) is float and math.isfinite(value)):
-        return value
-    if isinstance(value, Mapping):
-        if not depth:
-            raise TidegateError(f"an event has structs nested deeper than {MAX_DEPTH}")
-        if not all(isinstance(name, str) for name in value):
-            raise TidegateError("the names of an event's attributes are strings")
-        return {name: _plain_value(value[name], depth - 1) for name in sorted(value)}
     constant = normal(value)
-    if constant is OTHER:
-        raise TidegateError(f"{value!r} is no value of an event")
-    return [spell(constant)]
+    if constant is None or isinstance(constant, bool | str | int):
+        return constant
+    if isinstance(constant, float) and math.isfinite(constant):
+        return constant
+    if constant is not OTHER:
+        return [spell(constant)]
+    if not isinstance(value, Mapping):
+        raise TidegateError(f"this {type(value).__name__} is no value of an event")
+    if not depth:
+        raise TidegateError(f"an event has structs nested deeper than {MAX_DEPTH}")
+    if not all(isinstance(name, str) and normal(name) is not OTHER for name in value):
+        raise TidegateError("the names of an event's attributes are strings")
+    return {name: _plain_value(value[name], depth - 1) for name in sorted(value)}
 
 
-def _read_value(plain: Any) -> Any:
+def _read_struct(plain: dict[str, Any], depth: int) -> dict[str, Any]:
+    if not depth:
+        raise ValueError(f"an event has structs nested deeper than {MAX_DEPTH}")
+    if any(normal(name) is OTHER for name in plain):
+        raise ValueError("a name is no text")
+    return {name: _read_value(value, depth - 1) for name, value in plain.items()}
+
+
+def _read_value(plain: Any, depth: int) -> Any:
     if isinstance(plain, dict):
-        return {name: _read_value(value) for name, value in plain.items()}
+        return _read_struct(plain, depth)
     if isinstance(plain, list):
         (spelled,) = plain
+        if not isinstance(spelled, str):
+            raise ValueError("a value in a list is spelled as in the language")
         return decode_literal(spelled)
+    if normal(plain) is OTHER:
+        raise ValueError("a value is none of the language")
     return plain
