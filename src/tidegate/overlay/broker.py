@@ -149,6 +149,8 @@ class Broker:
             return [Send(link.name, Acknowledge(link.stream.heard))]
         link.stream.heard = came.seq
         effects: list[Effect] = [Persist(link.name, came)]
+        if isinstance(came, Advertise) and not self.settings.advertisements:
+            return [*effects, Send(link.name, Acknowledge(came.seq))]
         before = self._before(link, came)
         objection = self._objection(came, before)
         if objection is not None:
@@ -156,7 +158,7 @@ class Broker:
             effects.append(Send(link.name, Refuse(came.seq, None, objection)))
         elif isinstance(came, Change):
             self._tell_all(Change, self.routing.want(link.name, _asked(came, before)), effects)
-        elif self.settings.advertisements:
+        else:
             told, pulled = self.routing.offer(link.name, _asked(came, before))
             self._tell_all(Advertise, told, effects)
             self._tell(link, Change, pulled, effects)
