@@ -46,6 +46,7 @@ KINDS = [*POOLS]
 BOTH = pytest.mark.parametrize("kind", KINDS)
 IDS = st.integers(-LARGEST, LARGEST)
 NUMBERS = st.integers(0, LARGEST)
+NOTHING: Any = {}.__getitem__  # is known
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 
 
@@ -88,7 +89,7 @@ def messages(draw: st.DrawFn, name: str) -> Message:
 def known(message: Message) -> Any:
     """What a receiver knows before an update: filters of the same shape."""
     if not isinstance(message, Change | Advertise):
-        return {}.__getitem__
+        return NOTHING
     return {entry.id: entry.filter for entry in message.update}.__getitem__
 
 
@@ -149,7 +150,7 @@ def test_an_event_has_one_encoding_whatever_order_and_types_it_came_in() -> None
     }
     kind = Attributes()
     assert encode(Publish(1, one), kind) == encode(Publish(1, other), kind)
-    again = decode(encode(Publish(1, other), kind), kind, {}.__getitem__)
+    again = decode(encode(Publish(1, other), kind), kind, NOTHING)
     assert encode(again, kind) == encode(Publish(1, one), kind)
 
 
@@ -163,7 +164,7 @@ def test_what_json_has_no_word_for_comes_back() -> None:
         "f": -0.0,
         "g": Decimal("-1E-30"),
     }
-    again = decode(encode(Publish(1, event), Attributes()), Attributes(), {}.__getitem__)
+    again = decode(encode(Publish(1, event), Attributes()), Attributes(), NOTHING)
     assert again == Publish(1, event)
     assert isinstance(again, Publish)
     assert math.copysign(1, again.event["f"]) == -1
@@ -180,12 +181,12 @@ def nested(levels: int) -> dict[str, Any]:
 def test_events_nest_as_deep_as_is_allowed_and_no_deeper() -> None:
     kind = Attributes()
     deepest = Publish(1, nested(MAX_DEPTH))
-    assert decode(encode(deepest, kind), kind, {}.__getitem__) == deepest
+    assert decode(encode(deepest, kind), kind, NOTHING) == deepest
     with pytest.raises(TidegateError, match="deeper than 64"):
         plain_event(nested(MAX_DEPTH + 1))
     too_deep = json.dumps(["publish", "", 1, nested(MAX_DEPTH + 1)]).encode()
     with pytest.raises(TidegateError, match="deeper than 64"):
-        decode(too_deep, kind, {}.__getitem__)
+        decode(too_deep, kind, NOTHING)
 
 
 @pytest.mark.parametrize(
@@ -208,15 +209,13 @@ def test_filters_as_deep_as_texts_come_back_and_deeper_ones_are_refused() -> Non
         text = f"a = {i} AND b = 1 OR c = 2 AND ({text})"
     f = kind.parse(text)
     message = Change(1, add=(Entry(1, f),))
-    assert decode(encode(message, kind), kind, {}.__getitem__) == message
+    assert decode(encode(message, kind), kind, NOTHING) == message
     plain = kind.plain(f)
     for _ in range(4):
         plain = ["AND", ["OR", plain, ["is true", "x", "=", "1"]], True]
     for data in (plain, deep_list(["AND"], 900)):
         with pytest.raises(TidegateError, match="no filter: it is nested deeper"):
-            decode(
-                json.dumps(["change", 1, [[1, data]], [], [], False]).encode(), kind, {}.__getitem__
-            )
+            decode(json.dumps(["change", 1, [[1, data]], [], [], False]).encode(), kind, NOTHING)
 
 
 def deep_list(inner: Any, levels: int) -> Any:
@@ -266,7 +265,7 @@ NO_MESSAGES = [
 @pytest.mark.parametrize("data", NO_MESSAGES, ids=lambda data: repr(data[:44])[1:])
 def test_what_is_no_message_is_refused(data: bytes, kind: str) -> None:
     with pytest.raises(TidegateError):
-        decode(data, pool(kind).kind, {}.__getitem__)
+        decode(data, pool(kind).kind, NOTHING)
 
 
 def test_an_update_of_another_number_of_constants_is_refused() -> None:
@@ -334,11 +333,11 @@ def graft(tree: Any, piece: Any, rng: Random) -> None:
 @given(data=st.binary(max_size=60))
 def test_garbage_is_refused(data: bytes) -> None:
     with pytest.raises(TidegateError):
-        decode(data, Attributes(), {}.__getitem__)
+        decode(data, Attributes(), NOTHING)
 
 
 def test_a_filter_on_what_the_schema_does_not_have_is_refused() -> None:
     kind = Attributes(tg.Schema({"price": "double"}))
     data = encode(Change(1, add=(Entry(1, Attributes().parse("symbol = 'a'")),)), Attributes())
     with pytest.raises(TidegateError, match="no attribute symbol"):
-        decode(data, kind, {}.__getitem__)
+        decode(data, kind, NOTHING)

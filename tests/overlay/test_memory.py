@@ -17,9 +17,21 @@ from hypothesis import strategies as st
 
 from tests.overlay.failing import FAILING_ACTIONS, FailingWorld, fail
 from tests.overlay.histories import CHOICES, NUMBER, PARENTS, POOLS, WHAT, Action, Pool, act, finish
+from tests.overlay.words import WordKind
 from tests.overlay.world import World
+from tidegate.errors import TidegateError
+from tidegate.overlay.attributes import Attributes
 from tidegate.overlay.broker import Broker
-from tidegate.overlay.messages import Acknowledge, Message, Persist, Publish, Refuse, Send
+from tidegate.overlay.messages import (
+    Acknowledge,
+    Advertise,
+    Change,
+    Message,
+    Persist,
+    Publish,
+    Refuse,
+    Send,
+)
 
 LONG = os.environ.get("TIDEGATE_LONG") == "1"
 EXAMPLES = 400 if LONG else 15
@@ -150,3 +162,49 @@ def test_nothing_is_lost_when_links_go_down_and_brokers_stop(policy: str) -> Non
         finish(world, own)
 
     histories()
+
+
+def told_afresh(world: FailingWorld, broker: str) -> list[tuple[str, Message]]:
+    """What a broker that has lost its memory is told by its neighbours."""
+    since = len(world.effects)
+    world.lose_memory(broker)
+    world.settle()
+    return [
+        (name, effect.message)
+        for name, effect in world.effects[since:]
+        if isinstance(effect, Send) and isinstance(effect.message, Change | Advertise)
+    ]
+
+
+def test_what_is_told_afresh_does_not_depend_on_whether_memory_was_restored() -> None:
+    own = pool("words")
+    one, other = (begin(FailingWorld, own, "covering", [0], False) for _ in range(2))
+    for world in (one, other):
+        for text in ("a", "c"):
+            world.subscribe("b0.0", own.kind.read(text))
+        world.cancel(world.subscribe("b0.0", own.kind.read("ab")))  # now a is the younger one
+        world.settle()
+    other.forget_and_remember("b0")
+    assert list(one.brokers["b0"].routing.links["b1"].wanted.active) == [2, 1]
+    assert told_afresh(one, "b1") == told_afresh(other, "b1")
+
+
+def test_a_neighbour_in_another_life_may_update_what_means_the_same_as_before() -> None:
+    kind = Attributes()
+    own = Pool(kind, [], [{"x": 1, "y": 1}, {"x": 2, "y": 2}])
+    world = begin(FailingWorld, own, "covering", [0], False)
+    before = world.subscribe("b0.0", kind.parse("x = 1 AND y = 1"))
+    world.settle()
+    before.versions = [kind.parse("y = 1 AND x = 1")]  # its client writes it so in the next life
+    assert before.versions[0] == kind.parse("x = 1 AND y = 1")
+    world.lose_memory("b0")
+    world.settle()
+    world.update(before, kind.parse("y = 2 AND x = 2"))
+    finish(world, own)
+
+
+def test_a_restored_broker_is_of_the_same_format_and_kind() -> None:
+    snapshot = Broker("a", Attributes()).snapshot()
+    for wrong, kind in (({"format": 2}, Attributes()), ({}, WordKind())):
+        with pytest.raises(TidegateError, match="of another format"):
+            Broker.restore(snapshot | wrong, kind)

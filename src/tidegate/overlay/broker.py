@@ -381,8 +381,9 @@ def _differs(f: Any, before: Any) -> bool:
 
 
 def _seq(came: Input) -> int | None:
-    numbered = isinstance(came, Change | Advertise | Acknowledge) and is_number(came.seq)
-    return came.seq if numbered else None
+    if isinstance(came, Change | Advertise | Acknowledge) and is_number(came.seq):
+        return came.seq
+    return None
 
 
 def _number(came: Input) -> int | None:
