@@ -74,13 +74,32 @@ def test_a_broker_that_was_restored_has_the_same_future(policy: str) -> None:
         for action in actions:
             fail(one, own, action)
             fail(other, own, action)
+            if rng.random() < 0.3:
+                one.tick("b0")
+                other.tick("b0")
             assert other.effects == one.effects
-            other.forget_and_remember(rng.choice(list(other.brokers)))
+            for broker in other.brokers:
+                if rng.random() < 0.5:
+                    other.forget_and_remember(broker)
         assert states(other) == states(one)
         other.mend_all()
         finish(other, own)
 
     histories()
+
+
+def test_a_restored_broker_has_seen_what_it_had_seen() -> None:
+    own = pool("words")
+    world = begin(World, own, "covering", [0], False)
+    world.subscribe("b1.0", own.kind.read("abc"))
+    world.settle()
+    world.publish("b0.0", {"word": "a"})
+    world.settle()
+    for broker in world.brokers:
+        world.forget_and_remember(broker)
+    used = Refuse(None, 1, "the number was used")
+    assert world.brokers["b0"].handle("b0.0", Publish(1, {"word": "b"})) == [Send("b0.0", used)]
+    assert world.brokers["b1"].handle("b0", Publish(1, {"word": "b"}, "b0/b0.0")) == []
 
 
 class RepeatingWorld(World):
@@ -162,6 +181,22 @@ def test_nothing_is_lost_when_links_go_down_and_brokers_stop(policy: str) -> Non
         finish(world, own)
 
     histories()
+
+
+def test_what_was_heard_is_not_sent_again_when_a_link_comes_up() -> None:
+    own = pool("words")
+    world = begin(FailingWorld, own, "simple", [0], False)
+    world.subscribe("b0.0", own.kind.read("a"))
+    world.move(0)  # it arrives; that it did is lost
+    world.subscribe("b0.0", own.kind.read("b"))  # this one is lost as well
+    world.cut("b0", "b1")
+    world.subscribe("b0.0", own.kind.read("c"))  # and this one is not sent at all
+    since = len(world.effects)
+    world.mend("b0", "b1")
+    world.settle()
+    sent = [x.message for _, x in world.effects[since:] if isinstance(x, Send)]
+    assert [x.seq for x in sent if isinstance(x, Change)] == [2, 3]
+    finish(world, own)
 
 
 def told_afresh(world: FailingWorld, broker: str) -> list[tuple[str, Message]]:
