@@ -32,6 +32,8 @@ from tidegate.overlay.messages import (
     Refuse,
     Send,
 )
+from tidegate.overlay.policy import Policy
+from tidegate.overlay.work import Work
 
 LONG = os.environ.get("TIDEGATE_LONG") == "1"
 EXAMPLES = 400 if LONG else 15
@@ -86,6 +88,34 @@ def test_a_broker_that_was_restored_has_the_same_future(policy: str) -> None:
         finish(other, own)
 
     histories()
+
+
+@EVERY_POLICY
+@settings(max_examples=EXAMPLES * 4)
+@given(seed=st.integers(0, 2**32))
+def test_a_policy_that_was_restored_has_the_same_future(policy: str, seed: int) -> None:
+    own, rng = pool("words"), Random(seed)
+    one, other = (Policy(CHOICES[policy], own.kind, Work()) for _ in range(2))
+    held: dict[int, Any] = {}
+    for number in range(60):
+        what = rng.choice(("add", "add", "add", "update", "remove", "tick"))
+        f, old = own.filter(rng.randrange(60), rng.randrange(60)), rng.choice([*held, 0])
+        if what == "tick":
+            assert one.tick() == other.tick()
+        elif what == "add" or not old:
+            held[number + 1] = f
+            assert one.step(add := [(("b", number + 1), f)], (), ()) == other.step(add, (), ())
+        elif what == "update":
+            held[old] = f
+            assert one.step((), asked := [(("b", old), f)], ()) == other.step((), asked, ())
+        else:
+            del held[old]
+            assert one.step((), (), [("b", old)]) == other.step((), (), [("b", old)])
+        assert other.state() == one.state()
+        again = Policy(CHOICES[policy], own.kind, Work())
+        again.restore(json.loads(json.dumps(other.state())))
+        assert dict(again.active) == dict(other.active)
+        other = again
 
 
 def test_a_restored_broker_has_seen_what_it_had_seen() -> None:
