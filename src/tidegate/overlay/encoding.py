@@ -72,7 +72,7 @@ def decode(data: bytes, kind: Kind, known: Callable[[int], Any]) -> Message:
     changes. It raises KeyError where there is none.
     """
     try:
-        spelled = json.loads(data, parse_constant=_no_number)
+        spelled = _JSON.decode(data.decode())
         message = _read(spelled, kind, lambda n, values: kind.reshaped(known(n), values))
     except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise TidegateError(f"this is no message: {error}") from None
@@ -157,6 +157,9 @@ def _number(spelled: Any) -> int:
 
 def _no_number(word: str) -> Any:
     raise ValueError(f"JSON has no {word}")
+
+
+_JSON: Final = json.JSONDecoder(parse_constant=_no_number)
 
 
 def _plain_value(value: Any, depth: int) -> Any:
