@@ -31,10 +31,13 @@ from tests.engine.box_oracle import (
 )
 from tidegate.engine import boxes as store_module
 from tidegate.engine import integer_boxes
+from tidegate.engine import space as space_module
 from tidegate.engine.box_kernels import SHARED, TWIN
 from tidegate.engine.boxes import BoxStore
 from tidegate.engine.integer_boxes import IntegerBoxes
 from tidegate.engine.ruler import Ruler
+from tidegate.engine.space import Space
+from tidegate.errors import SchemaError
 from tidegate.filters.valueset import ValueSet
 
 ROOT = Path(__file__).parents[2]
@@ -45,7 +48,7 @@ SEEDS = st.integers(0, 2**32)
 def short_tail(monkeypatch: pytest.MonkeyPatch) -> None:
     """Segments are packed all the time, not only when hundreds of boxes are there."""
     monkeypatch.setattr(integer_boxes, "_TAIL", 4)
-    monkeypatch.setattr(store_module, "_CHURN", 3)
+    monkeypatch.setattr(space_module, "_CHURN", 3)
 
 
 def filled(texts: list[str], schema: tg.Schema | None = None) -> tuple[BoxStore, AllAsked]:
@@ -69,6 +72,34 @@ def grow_and_ask(seed: int, schema: tg.Schema | None, steps: int) -> None:
             oracle.filters[store.add(f)] = f
         assert_same(store, oracle, [some_filter(rng, schema)], [some_event(rng)])
     assert list(store) == list(oracle.filters)
+
+
+@pytest.mark.parametrize("schema", SCHEMAS.values(), ids=SCHEMAS)
+@settings(max_examples=15)
+@given(seed=SEEDS)
+def test_stores_may_share_a_space(schema: tg.Schema | None, seed: int) -> None:
+    rng = Random(seed)
+    space = Space(schema)
+    pairs = [(BoxStore(schema, space), AllAsked()) for _ in range(3)]
+    drawn = [some_filter(rng, schema) for _ in range(12)]
+    for _ in range(40):
+        store, oracle = rng.choice(pairs)
+        if oracle.filters and rng.random() < 0.4:
+            handle = rng.choice(list(oracle.filters))
+            store.remove(handle)
+            del oracle.filters[handle]
+        else:
+            f = rng.choice(drawn)
+            oracle.filters[store.add(f)] = f
+        if rng.random() < 0.05:
+            pairs[pairs.index((store, oracle))] = BoxStore(schema, space), AllAsked()
+        for asked, expected in pairs:
+            assert_same(asked, expected, [rng.choice(drawn)], [some_event(rng)])
+
+
+def test_a_store_does_not_share_a_space_of_another_schema() -> None:
+    with pytest.raises(SchemaError, match="another schema"):
+        BoxStore(None, Space(tg.Schema({"x": "bigint"})))
 
 
 @pytest.mark.parametrize("schema", SCHEMAS.values(), ids=SCHEMAS)

@@ -20,6 +20,7 @@ from tests.overlay.histories import (
     words,
 )
 from tidegate.algebra.relate import intersects
+from tidegate.engine.space import Space
 from tidegate.overlay import broker as broker_module
 from tidegate.overlay import policy as policy_module
 from tidegate.overlay.attributes import AttributeFilter, AttributeIndex, Attributes
@@ -112,7 +113,7 @@ class SureIndex(AttributeIndex):
     """Knows the filters that are certain to overlap."""
 
     def __init__(self) -> None:
-        super().__init__(None)
+        super().__init__(Space(None))
         self._own: dict[int, AttributeFilter] = {}
 
     def add(self, number: int, f: AttributeFilter, /) -> None:

@@ -1,5 +1,6 @@
 """Cuts and crashes: what is lost is counted, and what was wanted is wanted again afterwards."""
 
+from dataclasses import replace
 from random import Random
 from typing import Any
 
@@ -17,7 +18,7 @@ from tests.simulate.networks import (
 )
 from tidegate.errors import TidegateError
 from tidegate.overlay.policy import Choice
-from tidegate.simulate.cost import CostModel
+from tidegate.simulate.cost import FREE, CostModel
 from tidegate.simulate.counters import count
 from tidegate.simulate.network import Network
 from tidegate.simulate.topology import line, random_tree
@@ -310,3 +311,22 @@ def test_deliveries_are_watched() -> None:
     net.client("p", "b0").publish({"x": 5})
     net.run()
     assert inbox.got == [("c", (1,), {"x": 5})]
+
+
+def test_a_greeting_that_is_lost_leaves_nothing_of_an_earlier_life() -> None:
+    net = network(line(2), costs=replace(FREE, events=5_000_000), memory=1_000)
+    subscriber, publisher = net.client("c", "b0"), net.client("p", "b1")
+    own = subscriber.subscribe(between(1, 9))
+    net.run()
+    net.crash("b0")
+    subscriber.cancel(own)
+    net.run()
+    publisher.publish({"x": 50})  # b1 is busy for 5 ms, so its greeting is late
+    net.restart("b0", memory=False)
+    net.run(net.now + 0.012)  # b1 has heard of the new life; its own greeting is under way
+    net.cut("b0", "b1")
+    net.run()
+    net.mend("b0", "b1")
+    net.run()
+    assert not net.nodes["b1"].broker.routing.wanted.of("b0")
+    check_quiet(net)

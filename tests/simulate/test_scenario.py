@@ -220,7 +220,7 @@ DRAWS: list[tuple[Any, Callable[[Any], bool]]] = [
 ]
 
 
-@pytest.mark.parametrize(("spec", "holds"), DRAWS, ids=str)
+@pytest.mark.parametrize(("spec", "holds"), DRAWS, ids=[str(spec) for spec, _ in DRAWS])
 def test_what_is_drawn_is_what_was_said(spec: Any, holds: Callable[[Any], bool]) -> None:
     draws = read_draws(Section({"first": 10, "x": spec}))
     random = Random(1)

@@ -5,20 +5,25 @@ A `Space` has a dimension for each attribute that stored filters have limits on:
 values start, that of the high side the label behind them, negated; so on either side, the smaller
 the end, the larger the box.
 
+Several stores may share a space: a constant that stands in all of them is then put on its ruler
+once, and found there by the others.
+
 Without its conditions on text, a filter that is one box with one run of values on each attribute is
 a box in the space. Any other has **parts** that are, and a **hull**, the smallest box around them.
 """
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import product
 from typing import Final, TypeAlias
+from weakref import WeakSet
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tidegate.algebra.normal import Box
 from tidegate.engine.box_kernels import UNBOUNDED_ABOVE, UNBOUNDED_BELOW
+from tidegate.engine.integer_boxes import IntegerBoxes
 from tidegate.engine.ruler import Extent, Ruler
 from tidegate.filters.schema import Schema
 
@@ -29,29 +34,37 @@ Extents: TypeAlias = dict[str, Extent]
 
 MAX_PARTS: Final = 64
 """Parts that a filter may have; one that would have more has its hull for its only part."""
+_CHURN: Final = 1024
+"""Removals, beside one for each filter, after which the rulers forget what is no longer needed."""
 
 
 class Space:
-    """The dimensions of a store, and where filters lie in them.
+    """The dimensions of one or several stores, and where filters lie in them.
 
     `whole` are the ends of a box around all values that there can be; `no_limits` are bounds that
     ask nothing, of boxes that are to keep within them and of boxes that are to reach them.
     """
 
     def __init__(self, schema: Schema | None) -> None:
-        self._schema = schema
+        self.schema: Final = schema
+        self._stores: WeakSet[IntegerBoxes] = WeakSet()
+        self._filters = 0  # of all stores
+        self._removed = 0
         self.rulers: dict[str, Ruler] = {}
         self.sides: dict[str, int] = {}  # the low ones, in the order of rulers; then the high one
         self.whole = np.empty(0, np.int64)
         self.no_limits = self.whole, self.whole
 
-    def take_in(
-        self, own: Boxes, attributes: Iterable[str]
-    ) -> list[tuple[int, Integers, Integers]]:
-        """Put the cuts of boxes on their rulers; make dimensions for these and for the attributes.
+    def join(self, boxes: IntegerBoxes) -> None:
+        """Know the boxes of another store, for as long as it is there."""
+        self._stores.add(boxes)
 
-        Returns the sides on which labels have moved, with the ends as they were and as they are.
+    def take_in(self, own: Boxes, attributes: Iterable[str]) -> None:
+        """Put the cuts of a filter's boxes on their rulers, and make dimensions for attributes.
+
+        Where labels have to move to make room, the boxes of all stores move with them.
         """
+        self._filters += 1
         rulers = self.rulers
         known = len(rulers)
         for name in attributes:
@@ -65,17 +78,20 @@ class Space:
                 if ruler.moved is not None:
                     moved[name] = None
         if not moved and len(rulers) == known:
-            return []
+            return
         self.whole = np.array([(r.low, -r.high) for r in rulers.values()], np.int64).ravel()
         self.no_limits = (
             np.full(len(self.whole), UNBOUNDED_BELOW, np.int64),
             np.full(len(self.whole), UNBOUNDED_ABOVE, np.int64),
         )
-        return [move for name in moved for move in self._moves(name)]
+        for name in moved:
+            for side, old, new in self._moves(name):
+                for boxes in self._stores:
+                    boxes.relabel(side, old, new)
 
     def _make(self, name: str) -> Ruler:
         self.sides[name] = 2 * len(self.rulers)
-        self.rulers[name] = ruler = Ruler(name, self._schema)
+        self.rulers[name] = ruler = Ruler(name, self.schema)
         return ruler
 
     def _moves(self, name: str) -> Iterator[tuple[int, Integers, Integers]]:
@@ -86,11 +102,23 @@ class Space:
             yield side, old, new
             yield side + 1, -old[::-1], -new[::-1]
 
-    def forget(self, ends: Callable[[int], Integers]) -> None:
-        """Give up the cuts at which there is no end; `ends` tells those on a side."""
-        for name, ruler in self.rulers.items():
-            side = self.sides[name]
-            ruler.forget(set(np.concatenate([ends(side), -ends(side + 1)]).tolist()))
+    def remove(self) -> None:
+        """Be told that a filter has gone; now and then, give up cuts at which nothing ends."""
+        self._filters -= 1
+        self._removed += 1
+        if self._removed > self._filters + _CHURN:
+            self._removed = 0
+            for boxes in self._stores:
+                boxes.pack()
+            for name, ruler in self.rulers.items():
+                ruler.forget(self._ends(self.sides[name]))
+
+    def _ends(self, side: int) -> set[int]:
+        """The labels at which boxes start or stop on an attribute."""
+        found: set[int] = set()
+        for boxes in self._stores:
+            found.update(boxes.ends(side).tolist(), (-boxes.ends(side + 1)).tolist())
+        return found
 
     def hull(self, own: Boxes) -> tuple[Extents, bool]:
         """How far boxes reach together; and whether they are exact, each of them, everywhere.
@@ -124,7 +152,7 @@ class Space:
         for box in own:
             found = {}
             for name, allowed in box.sets.items():
-                ruler = self.rulers.get(name) or Ruler(name, self._schema)
+                ruler = self.rulers.get(name) or Ruler(name, self.schema)
                 found[name] = extent = ruler.inner_extent(allowed)
                 all_exact = all_exact and extent[3]
             extents.append(found)

@@ -15,6 +15,7 @@ from tidegate.algebra.relate import covers, overlaps
 from tidegate.algebra.union import Union
 from tidegate.engine.boxes import BoxStore
 from tidegate.engine.notation import read_tree, spell_tree
+from tidegate.engine.space import Space
 from tidegate.errors import FilterError, MeasureError
 from tidegate.filters.evaluate import value_of
 from tidegate.filters.expression import MAX_DEPTH, predicates
@@ -94,8 +95,8 @@ class AttributeFilter:
 class AttributeIndex:
     """A `FilterIndex` of attribute filters: a box store under the caller's numbers."""
 
-    def __init__(self, schema: Schema | None) -> None:
-        self._store = BoxStore(schema)
+    def __init__(self, space: Space) -> None:
+        self._store = BoxStore(space.schema, space)
         self._handles: dict[int, int] = {}
         self._numbers: dict[int, int] = {}
 
@@ -163,7 +164,8 @@ class AttributeUnion:
 class Attributes:
     """The kind of attribute filters, all read under one schema.
 
-    A distribution says how likely values are; without one there is no imperfect merging.
+    A distribution says how likely values are; without one there is no imperfect merging. All
+    indexes share one space, so all brokers of one kind are for one thread.
     """
 
     name: Final = "attributes"
@@ -173,6 +175,7 @@ class Attributes:
     ) -> None:
         self.schema: Final = schema
         self.distribution: Final = distribution
+        self._space = Space(schema)
         checked = schema if schema is not None and schema.checked else ()
         self._universes = {
             name: (schema[name].lines, schema[name].universe(checked=True))
@@ -187,7 +190,7 @@ class Attributes:
 
     def index(self) -> AttributeIndex:
         """An empty index."""
-        return AttributeIndex(self.schema)
+        return AttributeIndex(self._space)
 
     def union(self) -> AttributeUnion:
         """An empty union."""

@@ -147,7 +147,7 @@ class Broker:
         if place is not Place.NEXT:
             self.tally.repeated += 1
             return [Send(link.name, Acknowledge(link.stream.heard))]
-        link.stream.heard = came.seq
+        link.stream.hear(came.seq)
         effects: list[Effect] = [Persist(link.name, came)]
         if isinstance(came, Advertise) and not self.settings.advertisements:
             return [*effects, Send(link.name, Acknowledge(came.seq))]

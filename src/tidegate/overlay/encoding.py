@@ -65,15 +65,15 @@ def plain(message: Message, kind: Kind) -> list[Any]:
             return ["hello", life, heard_life, heard]
 
 
-def decode(data: bytes, kind: Kind, known: Callable[[int], Any]) -> Message:
+def decode(data: bytes, kind: Kind, known: Callable[[type[Numbered], int], Any]) -> Message:
     """The message that was encoded so; `TidegateError` if none was.
 
-    `known` gives the filter with an id, as far as messages on this link have told: what an update
-    changes. It raises KeyError where there is none.
+    `known` gives the filter that messages of a type have told under an id on this link: what an
+    update changes. It raises KeyError where there is none.
     """
     try:
         spelled = _JSON.decode(data.decode())
-        message = _read(spelled, kind, lambda n, values: kind.reshaped(known(n), values))
+        message = _read(spelled, kind, lambda of, n, values: kind.reshaped(known(of, n), values))
     except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise TidegateError(f"this is no message: {error}") from None
     said = flaw(message)
@@ -91,7 +91,7 @@ def plain_whole(message: Numbered, kind: Kind) -> list[Any]:
 
 def read_whole(spelled: Any, kind: Kind) -> Numbered:
     """The message that was written so."""
-    message = _read(spelled, kind, lambda _, f: kind.read(f))
+    message = _read(spelled, kind, lambda _, __, f: kind.read(f))
     assert isinstance(message, Change | Advertise)
     return message
 
@@ -117,7 +117,7 @@ def _entries(entries: tuple[Entry, ...], kind: Kind) -> list[Any]:
     return [[entry.id, kind.plain(entry.filter)] for entry in entries]
 
 
-def _read(spelled: Any, kind: Kind, updated: Callable[[int, Any], Any]) -> Message:
+def _read(spelled: Any, kind: Kind, updated: Callable[[type[Numbered], int, Any], Any]) -> Message:
     match spelled:
         case [
             "change" | "advertise" as name,
@@ -127,9 +127,9 @@ def _read(spelled: Any, kind: Kind, updated: Callable[[int, Any], Any]) -> Messa
             list(remove),
             bool(whole),
         ]:
-            changed = tuple(Entry(_number(own), updated(own, said)) for own, said in update)
-            message = Change if name == "change" else Advertise
-            return message(seq, _read_entries(add, kind), changed, _numbers(remove), whole)
+            of = Change if name == "change" else Advertise
+            changed = tuple(Entry(_number(own), updated(of, own, said)) for own, said in update)
+            return of(seq, _read_entries(add, kind), changed, _numbers(remove), whole)
         case ["publish", str(publisher), int(number), event]:
             return Publish(number, read_event(event), publisher)
         case ["acknowledge", int(seq)]:

@@ -3,7 +3,8 @@
 Links are FIFO while they are up, and lose what is under way when they go down. So what was sent is
 kept until it is acknowledged. When a link comes up, both sides say how far they have heard the
 other one (`Hello`), and what is missing is sent again. A side that has lost its memory says so by
-another `life`; then what it lacks cannot be sent again, and it is told everything afresh.
+another `life`; then what it lacks cannot be sent again, and it is told everything afresh. Until it
+has said what it wants now, the other side goes on saying that it has heard the life before.
 
 Acknowledgements never delay anything: they are for cleaning up, for sending again what stays
 unacknowledged for two ticks, and for suspecting a neighbour that is silent for longer.
@@ -34,7 +35,8 @@ class Stream:
     def __init__(self) -> None:
         self.sent = EMPTY  # the number of the last message sent
         self.heard = EMPTY  # the number of the last message heard
-        self.heard_life = 0
+        self.heard_life = 0  # of the neighbour, when it sent that
+        self.met_life = 0  # of the neighbour, by its last greeting
         self.silence = 0  # ticks since something unacknowledged was last acknowledged or resent
         self.waited = 0  # ticks since anything was acknowledged
         self._kept: deque[Numbered] = deque()
@@ -59,6 +61,11 @@ class Stream:
             return Place.NEXT
         return Place.PAST if seq <= self.heard else Place.FUTURE
 
+    def hear(self, seq: int) -> None:
+        """Have heard the next message."""
+        self.heard = seq
+        self.heard_life = self.met_life
+
     def acknowledged(self, seq: int) -> bool:
         """Forget what has been heard. False if that was never sent: it changes nothing."""
         if seq > self.sent:
@@ -82,8 +89,8 @@ class Stream:
 
     def greeted(self, hello: Hello, life: int) -> bool:
         """Follow a neighbour's greeting; whether it has to be told everything afresh."""
+        self.met_life = hello.life
         if hello.life != self.heard_life:
-            self.heard_life = hello.life
             self.heard = EMPTY
         first = self._kept[0].seq if self._kept else self.sent + 1
         known = hello.heard_life == life and first <= hello.heard + 1 <= self.sent + 1
@@ -98,9 +105,11 @@ class Stream:
     def state(self, kind: Kind) -> Any:
         """All of it as plain data."""
         kept = [plain_whole(message, kind) for message in self._kept]
-        return [self.sent, self.heard, self.heard_life, self.silence, self.waited, kept]
+        lives = [self.heard_life, self.met_life]
+        return [self.sent, self.heard, lives, self.silence, self.waited, kept]
 
     def restore(self, state: Any, kind: Kind) -> None:
         """Be as another one was."""
-        self.sent, self.heard, self.heard_life, self.silence, self.waited, kept = state
+        self.sent, self.heard, lives, self.silence, self.waited, kept = state
+        self.heard_life, self.met_life = lives
         self._kept.extend(read_whole(spelled, kind) for spelled in kept)

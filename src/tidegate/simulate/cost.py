@@ -126,7 +126,9 @@ def _messages(
     def both(messages: list[Message]) -> tuple[float, float]:
         encoded = [encode(message, kind) for message in messages]
         time = _each(lambda i: encode(messages[i], kind), len(messages))
-        time += _each(lambda i: decode(encoded[i], kind, lambda own: filters[own]), len(messages))
+        time += _each(
+            lambda i: decode(encoded[i], kind, lambda _, own: filters[own]), len(messages)
+        )
         return time / 2, sum(map(len, encoded)) / len(encoded)
 
     (short, little), (long, much) = both(small), both(large)
