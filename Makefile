@@ -48,7 +48,7 @@ test-long: $(STAMP) ## the same tests at larger sizes
 	TIDEGATE_LONG=1 $(PYTEST) $(ARGS)
 
 bench: $(STAMP) ## our figures beside the alternatives', in one run
-	$(BIN)/tidegate bench parse relate match boxes
+	$(BIN)/tidegate bench parse relate match boxes overlay
 
 lint: $(STAMP) ## ruff (rules and format) and mypy --strict
 	$(BIN)/ruff check $(CODE)

@@ -104,9 +104,16 @@ def _line(a: Point, b: Point, size: int, most: int, title: str) -> list[str]:
         f'<line x1="{a.x:.1f}" y1="{a.y:.1f}" x2="{b.x:.1f}" y2="{b.y:.1f}" stroke="{_LINE}" '
         f'stroke-width="{_width(size, most):.1f}" stroke-linecap="round">'
         f"<title>{escape(title)}: {size:,} bytes</title></line>",
-        f'<text x="{x:.1f}" y="{y - 4:.1f}" text-anchor="middle" font-size="9" '
-        f'stroke="white" stroke-width="3" paint-order="stroke">'
-        f"{short(size)}</text>",
+        *_label(Point(x, y + 3), short(size)),
+    ]
+
+
+def _label(at: Point, text: str) -> list[str]:
+    """A small text that stands out from what is behind it."""
+    place = f'x="{at.x:.1f}" y="{at.y:.1f}" text-anchor="middle" font-size="9"'
+    return [
+        f'<text {place} stroke="white" stroke-width="3" stroke-linejoin="round">{text}</text>',
+        f"<text {place}>{text}</text>",
     ]
 
 
@@ -123,8 +130,8 @@ def _circle(at: Point, broker: BrokerCounters, entries: int, time: float) -> lis
         f'<circle cx="{at.x:.1f}" cy="{at.y:.1f}" r="{radius:.1f}" fill="rgb({shade})" '
         f'stroke="{"#b3261e" if broker.missed else _INK}" stroke-width="1.5">'
         f"<title>{escape(title)}</title></circle>",
-        f'<text x="{at.x:.1f}" y="{at.y + radius + 13:.1f}" text-anchor="middle">'
-        f"{escape(broker.name)} · {broker.entries:,}</text>",
+        *_label(Point(at.x, at.y - 2), escape(broker.name)),
+        *_label(Point(at.x, at.y + 9), short(broker.entries)),
     ]
 
 
