@@ -17,6 +17,7 @@ from tests.algebra.weighted import (
     together,
 )
 from tidegate import Attribute, Filter, MeasureError, Schema, SchemaError, parse
+from tidegate.algebra import groups
 from tidegate.algebra.distribution import Uniform
 from tidegate.algebra.express import constants
 from tidegate.algebra.groups import merge_all
@@ -344,6 +345,25 @@ def test_imperfect_mergers_do_not_creep() -> None:
         assert sum(len(m.members) for m in mergers) + len(found) - len(mergers) == len(members)
         sizes.append(len(found))
     assert sizes == [9, 5, 3, 1]
+
+
+@pytest.mark.parametrize("most", [3, 100_000])
+def test_what_was_tried_before_makes_no_difference(
+    most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(groups, "_MOST_TRIED", most)
+    rng = random.Random(3)
+    ranges = [(low, low + size) for low in range(110, 180, 5) for size in (4, 6)]
+    pool = prices(*(f"symbol = 'IBM' AND price BETWEEN {a} AND {b}" for a, b in ranges))
+    tried = groups.Tried()
+    for _ in range(40):
+        some = rng.sample(pool, rng.randrange(1, 12))
+        threshold = rng.choice([0.0, 0.01, 0.05])
+        offers = rng.choice([None, prices("price < 150"), prices("price > 120", "price < 115")])
+        concise = rng.random() < 0.5
+        afresh = merge_all(some, UNIFORM, threshold, offers, concise=concise)
+        assert merge_all(some, UNIFORM, threshold, offers, concise=concise, tried=tried) == afresh
+    assert tried.found
 
 
 def test_a_perfect_merger_of_imperfect_ones_is_imperfect() -> None:

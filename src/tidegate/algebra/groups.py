@@ -42,11 +42,13 @@ def merge_all(
     advertisements: Iterable[Filter] | None = None,
     *,
     concise: bool = False,
+    tried: "Tried | None" = None,
 ) -> list[Merger | Filter]:
     """Merge what is worth it: perfectly, and imperfectly up to that IMT. The rest stays.
 
     What the distribution cannot measure is merged only perfectly; without a distribution an `imt`
-    above 0 is a `MeasureError`. `concise` is that of `merge.best_merger`.
+    above 0 is a `MeasureError`. `concise` is that of `merge.best_merger`. Who merges again and
+    again what is nearly the same, under one distribution, gives the same `Tried` each time.
 
     >>> from tidegate.filters.filter import parse
     >>> texts = ("a = 1 AND b < 5", "a = 2 AND b < 9", "a = 1 AND b >= 5", "a = 1 AND b = 'x'")
@@ -64,7 +66,7 @@ def merge_all(
     if imt > 0:
         require(distribution)
     known = None if advertisements is None else list(advertisements)
-    merging = _Merging(distribution, imt, known, concise)
+    merging = _Merging(distribution, imt, known, concise, Tried() if tried is None else tried)
     entries = [_Entry(i, f, (f,), _single(f)) for i, f in enumerate(filters)]
     for entry in entries[1:]:
         shared_schema(entries[0].filter, entry.filter)
@@ -76,6 +78,23 @@ def merge_all(
 
 
 _ANY_LENGTH: Final = Budget(10**9)
+_MOST_TRIED: Final = 100_000
+
+
+class Tried:
+    """What came of trying to merge filters; for one distribution.
+
+    It is forgotten, all of it, when there is too much.
+    """
+
+    def __init__(self) -> None:
+        self.found: dict[Hashable, tuple[Filter, bool] | None] = {}
+
+    def put(self, key: Hashable, found: tuple[Filter, bool] | None) -> None:
+        """Remember what was found: a merger, and whether it is perfect; or that there is none."""
+        if len(self.found) >= _MOST_TRIED:
+            self.found.clear()
+        self.found[key] = found
 
 
 @dataclass(eq=False, slots=True)
@@ -95,6 +114,7 @@ class _Merging:
     imt: float
     advertisements: list[Filter] | None
     concise: bool
+    tried: Tried
 
     def round(
         self, entries: list[_Entry], untried: Iterable[_Entry]
@@ -147,13 +167,26 @@ class _Merging:
     def _merged(self, entries: Sequence[_Entry]) -> _Entry | None:
         filters = [entry.filter for entry in entries]
         members = tuple(f for entry in entries for f in entry.members)
+        announced = None if self.advertisements is None else tuple(self.advertisements)
+        exact = all(entry.exact for entry in entries)
+        key = tuple(filters), members, exact, self.imt, announced, self.concise
+        if key not in self.tried.found:
+            self.tried.put(key, self._merger(filters, members, exact))
+        found = self.tried.found[key]
+        if found is None:
+            return None
         place = min(entry.place for entry in entries)
+        return _Entry(place, found[0], members, _single(found[0]), found[1])
+
+    def _merger(
+        self, filters: list[Filter], members: tuple[Filter, ...], exact: bool
+    ) -> tuple[Filter, bool] | None:
+        """The best merger of filters that stand for these members, and whether it is perfect."""
         longest = max(constants(f.tree) for f in filters)
         perfect = perfect_merger(filters)
         candidates = [] if perfect is None else [perfect]
-        exact = all(entry.exact for entry in entries)
         if perfect is not None and exact and self._fits(perfect, longest):
-            return _Entry(place, perfect, members, _single(perfect))
+            return perfect, True
         if self.distribution is not None:
             candidates += imperfect_candidates(filters)
         rated: list[Merger] = []
@@ -166,7 +199,7 @@ class _Merging:
         best = min(rated, key=lambda m: (m.imt, constants(m.filter.tree)), default=None)
         if best is None or best.imt > self.imt:
             return None
-        return _Entry(place, best.filter, members, _single(best.filter), exact=False)
+        return best.filter, False
 
     def _fits(self, f: Filter, longest: int) -> bool:
         return not self.concise or constants(f.tree) <= longest

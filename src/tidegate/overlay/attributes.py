@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from tidegate.algebra.distribution import Distribution
-from tidegate.algebra.groups import merge_all
+from tidegate.algebra.groups import Tried, merge_all
 from tidegate.algebra.merge import Merger as Found
 from tidegate.algebra.merge import assess
 from tidegate.algebra.relate import covers, overlaps
@@ -176,6 +176,7 @@ class Attributes:
         self.schema: Final = schema
         self.distribution: Final = distribution
         self._space = Space(schema)
+        self._tried = Tried()
         checked = schema if schema is not None and schema.checked else ()
         self._universes = {
             name: (schema[name].lines, schema[name].universe(checked=True))
@@ -206,7 +207,7 @@ class Attributes:
         numbers: dict[int, int] = {id(f.filter): number for number, f in filters.items()}
         ads = None if advertised is None else [f.filter for f in advertised]
         own = (f.filter for f in filters.values())
-        found = merge_all(own, self.distribution, imt, ads, concise=True)
+        found = merge_all(own, self.distribution, imt, ads, concise=True, tried=self._tried)
         return [
             Merger(
                 AttributeFilter(each.filter),
