@@ -65,7 +65,8 @@ class Choice:
     """A policy by name, and what it is set to.
 
     `imt` is the threshold of imperfect merging (0: only perfect). `period`, `size` and `rate` say
-    when subsumption is rebuilt and filters are merged: see `Trigger`.
+    when subsumption is rebuilt and filters are merged: see `Trigger`. Where none of them is given,
+    that is every 10 ticks, and when 32 more filters are forwarded.
 
     >>> Choice("merging", imt=0.01, size=100).advertisements
     Choice(name='merging', imt=0.0, period=None, size=100, rate=None)
@@ -98,6 +99,8 @@ class Choice:
 
     def trigger(self) -> Trigger:
         """A fresh trigger."""
+        if self.period is None and self.size is None and self.rate is None:
+            return Trigger(period=10, size=32)
         return Trigger(self.period, self.size, self.rate)
 
     def stages(self, kind: Kind, work: Work) -> list[Stage]:
