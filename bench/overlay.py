@@ -13,12 +13,14 @@ for each event, covering, advertisements on: 100,000 subscriptions at brokers dr
 100,000 events of four publishers at four of the leaves, each of which advertises the venues it
 publishes for. The time is that of the whole simulation, in CPU seconds. What is delivered is
 counted against the engine's index.
+
+Before that, the constants of the simulator's cost model are measured, as they are on this machine.
 """
 
 from __future__ import annotations
 
 import random
-from dataclasses import astuple
+from dataclasses import asdict, astuple
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -43,6 +45,7 @@ from tidegate.overlay.messages import (
 from tidegate.overlay.scan import ScanIndex
 from tidegate.overlay.settings import Settings
 from tidegate.overlay.work import Work
+from tidegate.simulate.cost import CostModel, calibrate
 from tidegate.simulate.network import Network, Setup
 from tidegate.simulate.topology import balanced
 
@@ -74,7 +77,23 @@ def run() -> Iterator[Figure]:
     values = np.random.default_rng(3).integers(0, DOMAIN, (EVENTS, len(ATTRIBUTES))).tolist()
     events = [dict(zip(ATTRIBUTES, row, strict=True)) for row in values]
     yield from one_broker("sparse", drawn, events)
+    yield from costs()
     yield from network(SUBSCRIPTIONS, PUBLISHED)
+
+
+def costs() -> Iterator[Figure]:
+    """What the simulator's units of work take on this machine."""
+    usual = asdict(CostModel())
+    for name, cost in asdict(calibrate()).items():
+        if name != "measured":
+            yield Figure(
+                f"overlay, cost model: {name}",
+                cost / 1e3,
+                None,
+                None,
+                "µs",
+                note=f"the simulator takes {usual[name] / 1e3:g}",
+            )
 
 
 def network(subscriptions: int, published: int) -> Iterator[Figure]:

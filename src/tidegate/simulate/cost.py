@@ -3,8 +3,9 @@
 The time is what was done, in units that do not depend on the machine (`overlay.work`), times a
 constant for each unit, plus something for each message and byte that comes in or goes out. So a run
 is the same on every machine. The constants were measured once, by `calibrate`, on a common server
-core; they are stored with every result. With `measured`, the time that this machine takes is used
-in place of the first part, and the result cannot be reproduced.
+core (`tidegate bench overlay` does it again); they are stored with every result. With `measured`,
+the time that this machine takes is used in place of the first part, and the result cannot be
+reproduced.
 """
 
 import random
@@ -36,14 +37,14 @@ class CostModel:
     230
     """
 
-    inserts: int = 100_000
-    removals: int = 5_500
-    questions: int = 120_000
-    merged: int = 2_900_000
-    events: int = 13_000
-    found: int = 46
-    messages: int = 720
-    bytes: int = 130
+    inserts: int = 86_000
+    removals: int = 5_200
+    questions: int = 84_000
+    merged: int = 2_700_000
+    events: int = 12_000
+    found: int = 48
+    messages: int = 0
+    bytes: int = 140
     measured: bool = False
 
     def __post_init__(self) -> None:
