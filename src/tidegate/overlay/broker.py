@@ -215,11 +215,11 @@ class Broker:
         for name, own in self.routing.wanted.match(event.event):
             wanting.setdefault(name, []).append(own)
         effects: list[Effect] = []
-        for link in self.routing.links.values():
+        goals = [self.routing.links[name] for name in wanting]
+        if self.policy.floods:
+            goals += self.routing.neighbours
+        for link in goals:
             if link is origin and not link.client:
-                continue
-            floods = self.policy.floods and not link.client
-            if not floods and link.name not in wanting:
                 continue
             if not link.ready:
                 self.tally.undelivered += 1

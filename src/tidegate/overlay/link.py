@@ -14,6 +14,9 @@ from tidegate.overlay.stream import Stream
 from tidegate.overlay.work import Work
 
 
+_NOTHING: Final = Choice("identity")  # is forwarded to a client, by the policy that costs least
+
+
 class Link:
     """One link of a broker.
 
@@ -27,8 +30,9 @@ class Link:
         self.stream: Final = Stream()
         self.up = False
         self.greeted = False
-        self.wanted: Final = Policy(choice, kind, work)  # by all others
-        self.offered: Final = Policy(choice.advertisements, kind, work)  # by all others
+        own = _NOTHING if client else choice
+        self.wanted: Final = Policy(own, kind, work)  # by all others
+        self.offered: Final = Policy(own.advertisements, kind, work)  # by all others
 
     @property
     def ready(self) -> bool:

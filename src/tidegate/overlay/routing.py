@@ -71,6 +71,7 @@ class Routing:
 
     def __init__(self, kind: Kind, choice: Choice, advertisements: bool, work: Work) -> None:
         self.links: Final[dict[str, Link]] = {}
+        self.neighbours: Final[list[Link]] = []
         self.wanted: Final = Table(kind, work)
         self.offered: Final[dict[str, Offers]] = {}
         self._kind = kind
@@ -80,9 +81,7 @@ class Routing:
 
     def add_link(self, name: str, client: bool) -> Link:
         """Know another link; to a neighbour, everything known so far is to be forwarded."""
-        link = Link(name, client, self._choice, self._kind, self._work)
-        self.links[name] = link
-        self.offered[name] = Offers(self._kind, self._work)
+        link = self._known(name, client)
         if not client and not self._choice.floods:
             link.wanted.advertised(self._advertised(name))
             link.wanted.step(
@@ -149,9 +148,7 @@ class Routing:
     def restore(self, state: dict[str, Any]) -> None:
         """Be as another one was."""
         for own in state["links"]:
-            name, client = own[:2]
-            self.links[name] = Link(name, client, self._choice, self._kind, self._work)
-            self.offered[name] = Offers(self._kind, self._work)
+            self._known(*own[:2])
         for name, number, f in state["wanted"]:
             self.wanted.add((name, number), self._kind.read(f))
         for name, number, f in state["offered"]:
@@ -163,10 +160,17 @@ class Routing:
 
     # -- what is forwarded to a neighbour
 
+    def _known(self, name: str, client: bool) -> Link:
+        link = self.links[name] = Link(name, client, self._choice, self._kind, self._work)
+        self.offered[name] = Offers(self._kind, self._work)
+        if not client:
+            self.neighbours.append(link)
+        return link
+
     def _others(self, origin: str | None) -> Iterable[Link]:
         if self._choice.floods:
             return ()
-        return [x for x in self.links.values() if not x.client and x.name != origin]
+        return [link for link in self.neighbours if link.name != origin]
 
     def _want(self, link: Link, origin: str, asked: Asked) -> Difference:
         add = [((origin, own), f) for own, f in asked.add.items() if self._admitted(link.name, f)]
