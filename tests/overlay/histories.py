@@ -48,13 +48,18 @@ class Pool:
         chosen = self.families[family % len(self.families)]
         return chosen[member % len(chosen)]
 
+    def family_of(self, f: Any) -> list[Any]:
+        """The filters that a filter can be updated to; another one may equal it by chance."""
+        return self._families[f, f.shape]
+
     @cached_property
-    def family_of(self) -> dict[Any, int]:
-        return {f: i for i, family in enumerate(self.families) for f in family}
+    def _families(self) -> dict[Any, list[Any]]:
+        return {(f, f.shape): family for family in self.families for f in family}
 
     @cached_property
     def _matching(self) -> dict[Any, list[Any]]:
-        return {f: [e for e in self.events if f.matches(e)] for f in self.family_of}
+        every = [f for family in self.families for f in family]
+        return {f: [e for e in self.events if f.matches(e)] for f in every}
 
     def wanted_by(self, f: Any, pick: int) -> Any:
         """An event that matches a filter, if one does."""
@@ -157,7 +162,7 @@ def act(world: World, pool: Pool, action: Action) -> None:
         world.cancel(standing[a % len(standing)])
     elif what == "update" and standing:
         subscription = standing[a % len(standing)]
-        family = pool.families[pool.family_of[subscription.versions[-1]]]
+        family = pool.family_of(subscription.versions[-1])
         world.update(subscription, family[c % len(family)])
     elif what == "advertise" and world.advertisements:
         world.advertise(client, pool.filter(b, c))

@@ -155,7 +155,9 @@ class World:
     def update(self, subscription: Subscription, f: Any) -> None:
         subscription.versions.append(f)
         entry = Entry(subscription.id, f)
+        before = len(self.refusals)
         self._tell(subscription.client, Change(self._seq(subscription.client), update=(entry,)))
+        assert len(self.refusals) == before
         self._mark_subscription(subscription)
 
     def cancel(self, subscription: Subscription) -> None:
