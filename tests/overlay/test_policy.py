@@ -10,6 +10,7 @@ from tidegate.errors import TidegateError
 from tidegate.overlay.attributes import Attributes
 from tidegate.overlay.difference import Difference
 from tidegate.overlay.policy import NAMES, Choice, Policy
+from tidegate.overlay.policy.sources import Source
 from tidegate.overlay.policy.trigger import Trigger
 from tidegate.overlay.work import Work
 
@@ -26,7 +27,8 @@ class Told:
 
     def step(self, remove: str = "", /, **texts: str) -> Difference:
         """Filters under new names are added, those under known ones updated."""
-        add, update = [], []
+        add: list[tuple[Source, Any]] = []
+        update: list[tuple[Source, Any]] = []
         for name, text in texts.items():
             source = ("link", self.names.setdefault(name, len(self.names)))
             (update if source in self.policy else add).append((source, KIND.parse(text)))

@@ -13,7 +13,6 @@ from tidegate.overlay.policy import Choice, Policy
 from tidegate.overlay.stream import Stream
 from tidegate.overlay.work import Work
 
-
 _NOTHING: Final = Choice("identity")  # is forwarded to a client, by the policy that costs least
 
 
