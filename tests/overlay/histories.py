@@ -7,7 +7,7 @@ are filters at random over the whole language.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property, partial
 from random import Random
 from typing import Any
 
@@ -67,8 +67,8 @@ class Pool:
         return among[pick % len(among)]
 
 
-def words() -> Pool:
-    rng = Random(1)
+def words(seed: int = 1) -> Pool:
+    rng = Random(seed)
     families = []
     for size in (1, 2, 3, 5):
         runs = [WORDS[i : i + size] for i in range(len(WORDS) - size + 1)]
@@ -102,8 +102,8 @@ VALUES: dict[str, list[Any]] = {
 ALWAYS = ["volume IS NULL OR volume IS NOT NULL", "volume >= 0", "price > 0.0D", "symbol > 'a'"]
 
 
-def attributes(*, typed: bool) -> Pool:
-    rng = Random(7)
+def attributes(seed: int = 7, *, typed: bool = False) -> Pool:
+    rng = Random(seed)
     schema = tg.Schema(generate.TYPES) if typed else None
     events = generate.events(rng, 120)
     kind = Attributes(schema, Histogram.from_events(events, schema))
@@ -118,11 +118,18 @@ def attributes(*, typed: bool) -> Pool:
     return Pool(kind, families, events)
 
 
-POOLS: dict[str, Callable[[], Pool]] = {
+POOLS: dict[str, Callable[[int], Pool]] = {
     "words": words,
-    "attributes": lambda: attributes(typed=False),
-    "typed attributes": lambda: attributes(typed=True),
+    "attributes": attributes,
+    "typed attributes": partial(attributes, typed=True),
 }
+
+
+@cache
+def pool(kind: str, seed: int = 7) -> Pool:
+    """One of the pools of a kind, made once."""
+    return POOLS[kind](seed)
+
 
 NUMBER = st.integers(0, 60)
 WHAT = st.sampled_from(

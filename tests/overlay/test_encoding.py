@@ -5,7 +5,6 @@ import json
 import math
 from collections.abc import Mapping
 from decimal import Decimal
-from functools import cache
 from random import Random
 from typing import Any
 
@@ -16,7 +15,7 @@ from hypothesis import strategies as st
 
 import tidegate as tg
 from tests import generate
-from tests.overlay.histories import POOLS, Pool
+from tests.overlay.histories import POOLS, Pool, pool
 from tidegate.errors import TidegateError
 from tidegate.filters.expression import MAX_DEPTH as MAX_PARENTHESES
 from tidegate.filters.values import normal
@@ -55,11 +54,6 @@ def knowing(filters: dict[int, Any]) -> Any:
 
 NOTHING: Any = knowing({})  # is known
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
-
-
-@cache
-def pool(name: str) -> Pool:
-    return POOLS[name]()
 
 
 def filters(own: Pool, rng: Random) -> list[Any]:

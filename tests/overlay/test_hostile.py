@@ -8,7 +8,6 @@ counted; and normal work goes on.
 import json
 from collections.abc import Iterator
 from dataclasses import fields, replace
-from functools import cache
 from random import Random
 from typing import Any
 
@@ -17,7 +16,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tidegate as tg
-from tests.overlay.histories import CHOICES, NUMBER, PARENTS, POOLS, WHAT, Action, Pool, act, finish
+from tests.overlay.histories import (
+    CHOICES,
+    NUMBER,
+    PARENTS,
+    POOLS,
+    WHAT,
+    Action,
+    Pool,
+    act,
+    finish,
+    pool,
+)
 from tests.overlay.words import WordKind, Words
 from tests.overlay.world import World
 from tidegate.errors import TidegateError
@@ -472,11 +482,6 @@ def test_a_refusal_is_counted() -> None:
 
 
 # -- anything at all, in a world at work
-
-
-@cache
-def pool(name: str) -> Pool:
-    return POOLS[name]()
 
 
 def rubbish(world: World, own: Pool, broker: str, link: str, rng: Random) -> Any:

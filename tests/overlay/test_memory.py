@@ -7,7 +7,6 @@ whatever fails, once all links are up and nothing is under way, nothing is lost.
 
 import json
 import os
-from functools import cache
 from random import Random
 from typing import Any
 
@@ -16,7 +15,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.overlay.failing import FAILING_ACTIONS, FailingWorld, fail
-from tests.overlay.histories import CHOICES, NUMBER, PARENTS, POOLS, WHAT, Action, Pool, act, finish
+from tests.overlay.histories import (
+    CHOICES,
+    NUMBER,
+    PARENTS,
+    POOLS,
+    WHAT,
+    Action,
+    Pool,
+    act,
+    finish,
+    pool,
+)
 from tests.overlay.words import WordKind
 from tests.overlay.world import World
 from tidegate.errors import TidegateError
@@ -40,11 +50,6 @@ EXAMPLES = 400 if LONG else 15
 KINDS = st.sampled_from([*POOLS])
 ACTIONS = st.lists(st.tuples(WHAT, NUMBER, NUMBER, NUMBER), min_size=10, max_size=40)
 EVERY_POLICY = pytest.mark.parametrize("policy", CHOICES)
-
-
-@cache
-def pool(name: str) -> Pool:
-    return POOLS[name]()
 
 
 def state(broker: Broker, *without: str) -> dict[str, Any]:

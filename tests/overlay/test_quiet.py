@@ -1,7 +1,6 @@
 """Once quiet: what stands in the tables, and what is forwarded in vain."""
 
 from collections.abc import Iterator
-from functools import cache
 from random import Random
 from statistics import NormalDist
 from typing import Any
@@ -10,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 
 import tidegate as tg
-from tests.overlay.histories import ACTIONS, CHOICES, PARENTS, POOLS, Action, Pool, act
+from tests.overlay.histories import ACTIONS, CHOICES, PARENTS, POOLS, Action, act, pool
 from tests.overlay.world import World
 from tidegate.algebra.distribution import Uniform, measure_boxes
 from tidegate.algebra.normal import Box, boxes
@@ -18,11 +17,6 @@ from tidegate.algebra.relate import universe_of
 from tidegate.overlay.attributes import Attributes
 from tidegate.overlay.policy import Choice, Policy
 from tidegate.overlay.policy.merging import Merging
-
-
-@cache
-def pool(name: str) -> Pool:
-    return POOLS[name]()
 
 
 def after(
