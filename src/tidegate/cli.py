@@ -188,7 +188,7 @@ def bench(
         list[str] | None,
         typer.Argument(
             metavar="[NAME]...",
-            help="Which of parse, relate, match, boxes, pipeline; all by default.",
+            help="Which of parse, relate, match, boxes, overlay, pipeline; all by default.",
         ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON lines.")] = False,
