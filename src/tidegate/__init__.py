@@ -4,7 +4,6 @@ This module is the whole public interface of the library. What needs compiled ke
 it is first asked for, so that reading and comparing filters costs no more than it needs.
 """
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 from tidegate.algebra.relate import Relation, covers, overlaps, relate, subsumed
@@ -23,6 +22,7 @@ from tidegate.errors import (
 from tidegate.filters.attribute import Attribute
 from tidegate.filters.filter import Filter, parse
 from tidegate.filters.schema import Schema
+from tidegate.on_demand import on_demand
 
 __version__ = "0.1.0"
 
@@ -59,13 +59,7 @@ if TYPE_CHECKING:
     from tidegate.engine.index import Index
     from tidegate.engine.subscription import Subscription
 else:  # type checkers would take any name for one that `__getattr__` knows
-
-    def __getattr__(name: str) -> object:
-        home = _ON_DEMAND.get(name)
-        if home is None:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name)
-        found = globals()[name] = getattr(import_module(home), name)
-        return found
+    __getattr__ = on_demand(globals(), _ON_DEMAND)
 
 
 def __dir__() -> list[str]:

@@ -45,7 +45,7 @@ from tidegate.filters.valueset import ValueSet, line_of
 Stretch: TypeAlias = tuple[Cut, Cut | None]
 """Values from a cut up to, but not including, another one; or up to the end."""
 
-
+_Labels: TypeAlias = tuple[int, int]
 Extent: TypeAlias = tuple[int, int, int, bool]
 """How far a set of values reaches: from a label up to, but not including, another one; the number
 of stretches it consists of; and whether it is exact, that is, nothing but these."""
@@ -141,40 +141,32 @@ class Ruler:
 
     def extent(self, allowed: ValueSet) -> Extent:
         """How far a set reaches, conditions on text left out; everywhere if it is loose."""
-        found = self._stretches(allowed)
+        found = self._reach(allowed)
         if found is None:
             return _LOOSE
-        start, end = found[0][0], found[-1][1]
-        known = self._known
-        low, high = known.get(start), known.get(end)
-        if low is None or high is None:
-            around, behind = self._around(start), self._around(end)
-            if around is None or behind is None:
-                return _LOOSE
-            low, high = around[0], behind[1]
-        return low, high, len(found), not allowed.texts
+        start, end, runs = found
+        return start[0], end[1], runs, not allowed.texts
 
     def inner_extent(self, allowed: ValueSet) -> Extent:
         """How far a set can reach that lies within this one.
 
         From `LOWEST` and up to `HIGHEST` where it can reach as far as the attribute's values.
         """
-        found = self._stretches(allowed)
+        found = self._reach(allowed)
         if found is None:
             return _LOOSE
-        start, end = found[0][0], found[-1][1]
-        known = self._known
-        low, high = known.get(start), known.get(end)
-        if low is None or high is None:
-            around, behind = self._around(start), self._around(end)
-            if around is None or behind is None:
-                return _LOOSE
-            low, high = around[1], behind[0]
-        if low <= self.low:
-            low = LOWEST
-        if high >= self.high:
-            high = HIGHEST
-        return low, high, len(found), not allowed.texts
+        start, end, runs = found
+        low = LOWEST if start[1] <= self.low else start[1]
+        high = HIGHEST if end[0] >= self.high else end[0]
+        return low, high, runs, not allowed.texts
+
+    def _reach(self, allowed: ValueSet) -> tuple[_Labels, _Labels, int] | None:
+        """The labels around a set's start and around its end, and in how many runs it is."""
+        found = self._stretches(allowed)
+        if found is None:
+            return None
+        start, end = self._around(found[0][0]), self._around(found[-1][1])
+        return None if start is None or end is None else (start, end, len(found))
 
     def runs(self, allowed: ValueSet) -> list[Extent]:
         """The stretches of a set, each of them by itself."""
@@ -286,14 +278,15 @@ class Ruler:
                     found.append((low, high))
         return found
 
-    def _around(self, cut: Cut | None) -> tuple[int, int] | None:
+    def _around(self, cut: Cut | None) -> _Labels | None:
         """The labels of the last cut not behind this one and of the first not before it.
 
         None if it crosses one of them.
         """
         label = self._known.get(cut)
-        if cut is None or label is not None:
-            return self._known[cut], self._known[cut]
+        if label is not None:
+            return label, label
+        assert cut is not None  # the end of all lines is known
         before, behind = self._neighbours(cut)
         if isinstance(cut[1], tuple) and not (_in_order(before, cut) and _in_order(cut, behind)):
             return None

@@ -41,8 +41,9 @@ Importing this package loads none of them, nor Spark, Arrow or Delta Lake: a nam
 it is first asked for.
 """
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Final
+
+from tidegate.on_demand import on_demand
 
 __all__ = [
     "Commit",
@@ -74,10 +75,4 @@ if TYPE_CHECKING:
     from tidegate.pipeline.streaming import match_stream
     from tidegate.pipeline.vacuuming import vacuum
 else:  # type checkers would take any name for one that `__getattr__` knows
-
-    def __getattr__(name: str) -> object:
-        home = _ON_DEMAND.get(name)
-        if home is None:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name)
-        found = globals()[name] = getattr(import_module(home), name)
-        return found
+    __getattr__ = on_demand(globals(), _ON_DEMAND)
