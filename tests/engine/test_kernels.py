@@ -17,6 +17,8 @@ from numpy.typing import NDArray
 
 from tests.engine.kernel_fuzz import Case, small_sizes
 from tidegate.engine import kernels
+from tidegate.engine.arrays import NO_RANK, NO_ROW, ZONE, Conditions, Ends, Entries, Events
+from tidegate.engine.entry_kernels import is_alive
 from tidegate.engine.index import Index
 from tidegate.engine.partition import Partition, Work
 
@@ -101,7 +103,7 @@ def test_nothing_is_written_behind_the_end(seed: int) -> None:
                 {
                     code
                     for code in held
-                    if ids[code] in found and kernels.is_alive(living, code)
+                    if ids[code] in found and is_alive(living, code)
                 }
                 for found in wanted
             ]  # fmt: skip
@@ -120,14 +122,14 @@ def nothing(kind: Any) -> NDArray[Any]:
     return np.empty(0, kind)
 
 
-def entries(sizes: list[int], refs: list[list[int]] | None = None) -> kernels.Entries:
+def entries(sizes: list[int], refs: list[list[int]] | None = None) -> Entries:
     """Groups of entries with some conditions each, and nothing else; a zone for each group."""
     starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.uint32)
     filled = np.array([size > 0 for size in sizes])
     ref_start = nothing(np.uint32)
     if refs is not None:
         ref_start = np.concatenate([[0], np.cumsum([len(own) for own in refs])]).astype(np.uint32)
-    return kernels.Entries(
+    return Entries(
         group_start=starts,
         ref_start=ref_start,
         refs=np.array([ref for own in refs or [] for ref in own], np.uint32),
@@ -138,25 +140,25 @@ def entries(sizes: list[int], refs: list[list[int]] | None = None) -> kernels.En
         code_start=nothing(np.uint32),
         zone_start=np.concatenate([[0], np.cumsum(filled)]).astype(np.uint32),
         zone_entry=np.unique(starts),
-        zone_head=np.full(int(filled.sum()), kernels.NO_ROW, np.uint32),
+        zone_head=np.full(int(filled.sum()), NO_ROW, np.uint32),
         zone_ranged=nothing(np.uint8),
     )
 
 
-NO_CONDITIONS = kernels.Conditions(
+NO_CONDITIONS = Conditions(
     nothing(np.uint32), nothing(np.uint32), np.zeros(1, np.uint32), *[nothing(np.uint32)] * 4
 )
-NO_ENDS = kernels.Ends(
+NO_ENDS = Ends(
     nothing(np.uint8), nothing(np.uint32), nothing(np.int64), nothing(np.uint32), nothing(np.int64),
     nothing(np.uint32), nothing(np.uint32), nothing(np.uint32), nothing(np.uint32), 0,
 )  # fmt: skip
 
 
-def events(groups: list[int], ranks: list[int] | None = None) -> kernels.Events:
+def events(groups: list[int], ranks: list[int] | None = None) -> Events:
     """An event for each group, in runs, with its rank on one axis if there is one."""
     own = np.array(groups, np.int64)
     starts = np.flatnonzero(np.diff(own, prepend=-1))
-    return kernels.Events(
+    return Events(
         row=np.arange(len(own), dtype=np.int32),
         run_group=own[starts].astype(np.uint32),
         run_start=np.append(starts, len(own)).astype(np.uint32),
@@ -167,9 +169,7 @@ def events(groups: list[int], ranks: list[int] | None = None) -> kernels.Events:
     )
 
 
-def found(
-    kept: kernels.Entries, conditions: kernels.Conditions, seen: kernels.Events
-) -> list[list[int]]:
+def found(kept: Entries, conditions: Conditions, seen: Events) -> list[list[int]]:
     """The codes of each event; the first code is 1,000."""
     size = len(seen.row)
     counts = np.zeros(size + 1, np.int64)
@@ -200,7 +200,7 @@ def test_entries_without_conditions_are_met_by_every_event_of_their_group(size: 
 @pytest.mark.parametrize("size", [0, 1, 63, 64, 65, 511, 512, 513, 1_025])
 def test_ranks_at_both_ends_of_an_axis(size: int) -> None:
     """Three conditions on an axis of four ranks: the first rank, all of them, the last one."""
-    conditions = kernels.Conditions(
+    conditions = Conditions(
         rows=np.array([0, 1, 2], np.uint32),
         axis_size=np.array([4], np.uint32),
         piece_start=np.array([0, 3], np.uint32),
@@ -209,9 +209,9 @@ def test_ranks_at_both_ends_of_an_axis(size: int) -> None:
         piece_high=np.array([1, 4, 4], np.uint32),
         given_row=nothing(np.uint32),
     )
-    ranks = [(0, 1, 3, kernels.NO_RANK)[i * i % 7 % 4] for i in range(size)]
+    ranks = [(0, 1, 3, NO_RANK)[i * i % 7 % 4] for i in range(size)]
     refs = [[0], [1], [2], [0, 1], [0, 2], []]
-    held = {0: [0, 1, 3, 5], 1: [1, 5], 3: [1, 2, 5], kernels.NO_RANK: [5]}
+    held = {0: [0, 1, 3, 5], 1: [1, 5], 3: [1, 2, 5], NO_RANK: [5]}
     expected = [[1_000 + entry for entry in held[rank]] for rank in ranks]
     assert found(entries([6], refs), conditions, events([0] * size, ranks)) == expected
 
@@ -219,7 +219,7 @@ def test_ranks_at_both_ends_of_an_axis(size: int) -> None:
 @pytest.mark.parametrize("size", [64, 70])
 def test_more_zones_than_are_turned_at_once(size: int) -> None:
     index = Index()
-    count = 70 * kernels.ZONE + 5
+    count = 70 * ZONE + 5
     numbers = np.arange(count)
     table = pa.table({"id": numbers, "low": numbers % 41, "high": numbers // 41})
     index.add_many(table, filter="x >= :low AND y <= :high")

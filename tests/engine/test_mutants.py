@@ -18,8 +18,8 @@ from tests import generate, oracle
 from tests.engine.test_index import pairs
 from tests.oracle import Leaf, Not
 from tidegate.engine import arrow, columns, conditions, index
+from tidegate.engine.arrays import NO_RANK
 from tidegate.engine.index import Index
-from tidegate.engine.kernels import NO_RANK
 from tidegate.engine.live import Live
 from tidegate.engine.rows import _Places
 from tidegate.filters import meaning

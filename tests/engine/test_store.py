@@ -25,7 +25,6 @@ from tests.engine.test_index import check, describe
 from tidegate.engine import (
     assemble,
     files,
-    kernels,
     layout,
     owning,
     records,
@@ -34,6 +33,7 @@ from tidegate.engine import (
     subscription,
 )
 from tidegate.engine import index as indexes
+from tidegate.engine.arrays import AND, OPERAND, PUSH
 from tidegate.engine.index import Index
 from tidegate.engine.scan import ScanIndex
 from tidegate.engine.subscription import Id
@@ -630,9 +630,9 @@ CONTRADICTIONS: dict[str, Change] = {
     "ranges that are missing": cut("/range_axis"),
     "starts of ranges that fall": poke("/range_start", 3, 2**31),
     "an operation that is none": poke("/tokens", 0, 7 << 29),
-    "an operand that is not there": poke("/tokens", 0, kernels.PUSH | kernels.OPERAND),
-    "a program that takes from nothing": poke("/tokens", 0, kernels.AND),
-    "a program that leaves two rows": poke("/tokens", 1, kernels.PUSH),
+    "an operand that is not there": poke("/tokens", 0, PUSH | OPERAND),
+    "a program that takes from nothing": poke("/tokens", 0, AND),
+    "a program that leaves two rows": poke("/tokens", 1, PUSH),
     "a program without an end": cut("/tokens"),
     "programs out of place": poke("/token_start", 1, 2**31),
     "codes that do not ascend": poke("/code_start", 1, 2**31),

@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.engine.kernel_fuzz import Case, small_sizes
-from tidegate.engine import kernels, single, wide
+from tidegate.engine import single, wide
+from tidegate.engine.arrays import NO_ROW, Entries
 from tidegate.engine.index import Index
 from tidegate.engine.segment import Segment
 from tidegate.filters.schema import Schema
@@ -38,13 +39,13 @@ def left_and_expected(segment: Segment, event: dict[str, Any]) -> list[tuple[int
     return found
 
 
-def _looked_up(entries: kernels.Entries, zone: int, truth: list[int]) -> tuple[int, int]:
+def _looked_up(entries: Entries, zone: int, truth: list[int]) -> tuple[int, int]:
     head = int(entries.zone_head[zone])
     first, last = entries.zone_entry[zone : zone + 2].tolist()
     held = 0
     for entry in range(first, last):
         refs = entries.refs[entries.ref_start[entry] : entries.ref_start[entry + 1]].tolist()
-        refs += [] if head == kernels.NO_ROW else [head]
+        refs += [] if head == NO_ROW else [head]
         held |= all(truth[ref] for ref in refs) << (entry - first)
     return held, (1 << (last - first)) - 1
 

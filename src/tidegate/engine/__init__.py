@@ -41,8 +41,10 @@ What events become
 How they meet
 
 - `partition`: entries kept together, and how a batch meets them
-- `kernels`: the same, compiled, 512 events at a time; `vector`: what is done to 512 events at once;
-  `compiled`: how
+- `kernels`: the same, compiled, 512 events at a time; `arrays`: what they work on; `row_kernels`:
+  for which events conditions hold; `range_kernels`: where they lie among ranges; `entry_kernels`:
+  for which of them entries hold; `output_kernels`: how they are counted and written
+- `vector`: what is done to 512 events at once; `compiled`: how
 - `sweep`, `sweep_kernels`: entries that are a key and ranges
 - `single`, `single_kernels`: one event; `wide`: the conditions it would have to look up too often
 - `output`: where results go

@@ -11,7 +11,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from tidegate.engine import kernels
+from tidegate.engine.arrays import NO_ROW, ZONE, Entries
 from tidegate.engine.conditions import Conditions
 from tidegate.engine.draft import Draft, firsts, lengths, numbered, pick, starts
 from tidegate.engine.ends import RangeAxes
@@ -47,7 +47,7 @@ def assemble(
     refs, ref_count = _refs(draft, plan, guesses)
     attributes, axis, ranges, range_count = _ranges(draft, plan.entries)
     order, sizes, heads = _order(draft, plan, group, refs, ref_count, axis, ranges, range_count)
-    headed = np.repeat(heads != kernels.NO_ROW, sizes)  # their first ref is that of the zone
+    headed = np.repeat(heads != NO_ROW, sizes)  # their first ref is that of the zone
     entries = plan.entries[order]
     ref_order = pick(starts(ref_count)[:-1][order] + headed, ref_count[order] - headed)
     range_order = pick(starts(range_count)[:-1][order], range_count[order])
@@ -55,7 +55,7 @@ def assemble(
     groups = len(columns[0]) if columns else 1
     group_start = starts(np.bincount(group, minlength=groups))
     zone_entry = starts(sizes)
-    flat_entries = kernels.Entries(
+    flat_entries = Entries(
         group_start.astype(_U32),
         _starts_if(ref_count[order] - headed),
         refs[ref_order].astype(_U32),
@@ -166,7 +166,7 @@ def _order(
     Also the sizes of the zones, and the condition that is the first of all entries of a zone.
     """
     ranged, low = _first_range(axis, ranges, range_count)
-    first = np.full(len(ref_count), kernels.NO_ROW, np.int64)
+    first = np.full(len(ref_count), NO_ROW, np.int64)
     having = np.flatnonzero(ref_count)
     first[having] = refs[starts(ref_count)[:-1][having]]
     if plan.keys or plan.programs or (len(ranged) and ranged.mean() >= 0.5):
@@ -175,24 +175,24 @@ def _order(
         else:
             order = np.lexsort((low, ~ranged, group))
         sizes = _even(np.bincount(group))
-        return order, sizes, np.full(len(sizes), kernels.NO_ROW, np.int64)
+        return order, sizes, np.full(len(sizes), NO_ROW, np.int64)
     _, run, length = np.unique(first, return_inverse=True, return_counts=True)
-    lonely = (length[run] < _ENOUGH) | (first == kernels.NO_ROW)
+    lonely = (length[run] < _ENOUGH) | (first == NO_ROW)
     order = np.lexsort((ref_count, first, lonely))
     heads, counts = np.unique(first[~lonely], return_counts=True)
     sizes = _even(counts)
-    zones = -(-counts // kernels.ZONE)
+    zones = -(-counts // ZONE)
     rest = _even(np.array([np.count_nonzero(lonely)]))
     return (
         order,
         np.concatenate([sizes, rest]),
-        np.concatenate([np.repeat(heads, zones), np.full(len(rest), kernels.NO_ROW, np.int64)]),
+        np.concatenate([np.repeat(heads, zones), np.full(len(rest), NO_ROW, np.int64)]),
     )
 
 
 def _even(sizes: NDArray[Any]) -> Integers:
     """Runs of these sizes cut into zones of nearly equal size."""
-    zones = -(-sizes // kernels.ZONE)
+    zones = -(-sizes // ZONE)
     run = np.repeat(np.arange(len(sizes)), zones)
     within = np.arange(int(zones.sum())) - np.repeat(np.cumsum(zones) - zones, zones)
     begin: Integers = sizes[run] * within // zones[run]
@@ -317,7 +317,7 @@ def _take_apart(partition: Partition, programs: Programs, names: dict[str, int])
     owner = np.repeat(np.arange(count), ref_count)
     refs = entries.refs.astype(np.int32)
     heads = np.repeat(entries.zone_head, lengths(entries.zone_entry))
-    headed = np.flatnonzero(heads != kernels.NO_ROW)
+    headed = np.flatnonzero(heads != NO_ROW)
     refs = np.concatenate([refs, heads[headed].astype(np.int32)])
     owner = np.concatenate([owner, headed])
     ref_count[headed] += 1

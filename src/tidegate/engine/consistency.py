@@ -13,8 +13,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tidegate.engine import kernels, sweep_kernels
-from tidegate.engine.kernels import AND, NO_ROW, OPERAND, OR, PUSH, ZONE
+from tidegate.engine import sweep_kernels
+from tidegate.engine.arrays import AND, DEPTH, NO_ROW, OPERAND, OR, PUSH, ZONE, Entries
 from tidegate.engine.ranges import Ranges
 from tidegate.errors import IndexFileError, TidegateError
 
@@ -64,7 +64,7 @@ def check_below(what: str, numbers: NDArray[Any], limit: int) -> None:
         require(numbers.min() >= 0 and numbers.max() < limit, f"the {what} are out of range")
 
 
-def check_entries(entries: kernels.Entries, groups: int, conditions: int, axes: int) -> None:
+def check_entries(entries: Entries, groups: int, conditions: int, axes: int) -> None:
     """The entries of a partition, which has so many groups and axes, fit together."""
     require(len(entries.group_start) > 0, "there are no groups")
     size = int(entries.group_start[-1])
@@ -96,7 +96,7 @@ def check_codes(code_start: Starts, entries: int) -> None:
         check_starts("codes", code_start, entries, int(code_start[-1]))
 
 
-def _check_zones(entries: kernels.Entries, groups: int, conditions: int) -> None:
+def _check_zones(entries: Entries, groups: int, conditions: int) -> None:
     zone_entry = entries.zone_entry
     zones = len(zone_entry) - 1
     check_starts("zones of groups", entries.zone_start, groups, zones)
@@ -114,7 +114,7 @@ def _check_zones(entries: kernels.Entries, groups: int, conditions: int) -> None
     require(np.array_equal(entries.zone_ranged, ranged), "zones have other ranges than entries")
 
 
-def _ranged_zones(entries: kernels.Entries) -> NDArray[np.uint8]:
+def _ranged_zones(entries: Entries) -> NDArray[np.uint8]:
     """Of each zone, whether the first range of all its entries is on axis 0."""
     start = entries.range_start
     first = np.minimum(start[:-1], np.uint32(len(entries.range_axis) - 1))
@@ -137,13 +137,11 @@ def _check_programs(token_start: Starts, tokens: NDArray[np.uint32], conditions:
     before = height[begin] - change[begin]
     height -= np.repeat(before, _lengths(token_start))
     require(height.min() >= 1, "a program takes more from its stack than is there")
-    require(height.max() < kernels.DEPTH, "a program needs too high a stack")
+    require(height.max() < DEPTH, "a program needs too high a stack")
     require((height[token_start[1:].astype(np.int64) - 1] == 1).all(), "a program does not end")
 
 
-def check_ends(
-    entries: kernels.Entries, axes: int, starts: Starts, cuts: Integers, place: Starts
-) -> None:
+def check_ends(entries: Entries, axes: int, starts: Starts, cuts: Integers, place: Starts) -> None:
     """The low or the high ends of ranges: those of a group ascend, and each range has one."""
     groups = len(entries.group_start) - 1
     require(len(starts) == axes * (groups + 1) and axes > 0, "there are too few or many ends")

@@ -5,7 +5,7 @@ of all ranges of a group on one attribute, lows and highs each sorted, and a ran
 its two ends among them. For a run of events, counting how many lie before each end then answers all
 ranges of the group at once.
 
-Without a schema, each combination of lines that occurs (`range_lines`) gets its `kernels.Ends`.
+Without a schema, each combination of lines that occurs (`range_lines`) gets its `arrays.Ends`.
 """
 
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from tidegate.engine import kernels
+from tidegate.engine.arrays import Ends, Entries
 from tidegate.engine.draft import lengths
 from tidegate.engine.range_lines import Lines, RangeLines
 from tidegate.engine.ranges import Ranges
@@ -34,18 +34,18 @@ class RangeAxes:
     def __init__(
         self,
         attributes: tuple[str, ...],
-        ranges: Ranges | kernels.Ends,
-        entries: kernels.Entries,
+        ranges: Ranges | Ends,
+        entries: Entries,
         schema: Schema | None,
     ) -> None:
         self.attributes = attributes
         self.range_lines = RangeLines(attributes, schema)
         self._entries = entries
         self._schema = schema
-        self._ends: dict[Lines, kernels.Ends] = {}
+        self._ends: dict[Lines, Ends] = {}
         self._ranges: Ranges | None = None
         own = self.range_lines.own
-        if isinstance(ranges, kernels.Ends):
+        if isinstance(ranges, Ends):
             assert own is not None
             self._ends[own] = ranges
         else:
@@ -82,14 +82,14 @@ class RangeAxes:
             mine = np.flatnonzero(self._entries.range_axis == axis)
             yield attribute, self.range_lines.compared(axis, self.ranges.take(mine))
 
-    def ends(self, lines: Lines) -> kernels.Ends:
+    def ends(self, lines: Lines) -> Ends:
         """The ends of all ranges as keys on these lines."""
         found = self._ends.get(lines)
         if found is None:
             found = self._ends[lines] = self._make(lines)
         return found
 
-    def _make(self, lines: Lines) -> kernels.Ends:
+    def _make(self, lines: Lines) -> Ends:
         entries, all_groups = self._entries, self._group() if self.attributes else _NOTHING
         size = len(entries.range_axis)
         low_place, high_place = np.zeros(size, np.uint32), np.zeros(size, np.uint32)
@@ -118,7 +118,7 @@ class RangeAxes:
             high_starts.append(starts + high_total)
             high_total += len(cuts)
         deepest = max(low_counts.max(initial=0), high_counts.max(initial=0))
-        return kernels.Ends(
+        return Ends(
             np.array([line is not None for line in lines], np.uint8),
             _joined(low_starts, np.uint32),
             _joined(lows, np.int64),
@@ -139,21 +139,21 @@ class RangeAxes:
 
 
 def complete(
-    entries: kernels.Entries,
+    entries: Entries,
     low_start: NDArray[np.uint32],
     lows: Integers,
     high_start: NDArray[np.uint32],
     highs: Integers,
     range_low: NDArray[np.uint32],
     range_high: NDArray[np.uint32],
-) -> kernels.Ends:
+) -> Ends:
     """Ends on axes that are all used, with what follows from the rest worked out."""
     stride = len(entries.group_start)
     deepest = [
         np.diff(start.astype(np.int64).reshape(-1, stride), axis=1).sum(axis=0).max(initial=0)
         for start in (low_start, high_start)
     ]
-    return kernels.Ends(
+    return Ends(
         np.ones(len(low_start) // stride, np.uint8),
         low_start,
         lows,
@@ -180,7 +180,7 @@ def _places(ends: Integers, group: Integers, groups: int) -> tuple[Integers, Int
 
 
 def _zones(
-    entries: kernels.Entries, low: NDArray[np.uint32], high: NDArray[np.uint32]
+    entries: Entries, low: NDArray[np.uint32], high: NDArray[np.uint32]
 ) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
     """The lowest low end and the highest high end of the first ranges of each zone."""
     zones = len(entries.zone_ranged)

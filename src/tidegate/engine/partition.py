@@ -1,6 +1,6 @@
 """Entries kept together: how they lie in memory, and how a batch of events meets them.
 
-A `Partition` is a set of flat arrays (`kernels.Entries`), its conditions (`rows.Rows`), its key if
+A `Partition` is a set of flat arrays (`arrays.Entries`), its conditions (`rows.Rows`), its key if
 it has one (`keys.KeyTable`), and the ends of its entries' own ranges (`ends.RangeAxes`). It never
 changes. Its entries' codes, by which subscriptions are known, are consecutive.
 """
@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidegate.engine import kernels
+from tidegate.engine.arrays import AND, NO_ROW, OPERAND, OR, Conditions, Ends, Entries, Events
 from tidegate.engine.description import Structure
 from tidegate.engine.encoded import EncodedBatch
 from tidegate.engine.ends import RangeAxes
@@ -20,7 +21,7 @@ from tidegate.engine.keys import NO_GROUP, KeyTable
 from tidegate.engine.rows import AxisTable, Rows
 
 Integers: TypeAlias = NDArray[np.int64]
-Work: TypeAlias = tuple[kernels.Conditions, kernels.Ends, kernels.Events]
+Work: TypeAlias = tuple[Conditions, Ends, Events]
 
 _SMALL: Final = 65_536
 
@@ -32,7 +33,7 @@ class Partition:
         self,
         conditions: AxisTable,
         key: KeyTable | None,
-        entries: kernels.Entries,
+        entries: Entries,
         axes: RangeAxes,
         first_code: int,
     ) -> None:
@@ -78,7 +79,7 @@ class Partition:
             ends = self.axes.ends(lines)
             keys, present = self.axes.range_lines.keys(batch, lines, order)
             starts = np.flatnonzero(np.diff(own, prepend=-1))
-            events = kernels.Events(
+            events = Events(
                 order.astype(np.int32),
                 own[starts].astype(np.uint32),
                 np.append(starts, len(order)).astype(np.uint32),
@@ -126,10 +127,10 @@ class Partition:
         )
 
 
-def used_conditions(entries: kernels.Entries) -> NDArray[np.uint32]:
+def used_conditions(entries: Entries) -> NDArray[np.uint32]:
     """The numbers of the conditions that entries refer to."""
-    operations = entries.tokens & np.uint32(~kernels.OPERAND & 0xFFFF_FFFF)
-    with_row = (operations != kernels.AND) & (operations != kernels.OR)
-    in_programs = entries.tokens[with_row] & np.uint32(kernels.OPERAND)
-    heads = entries.zone_head[entries.zone_head != kernels.NO_ROW]
+    operations = entries.tokens & np.uint32(~OPERAND & 0xFFFF_FFFF)
+    with_row = (operations != AND) & (operations != OR)
+    in_programs = entries.tokens[with_row] & np.uint32(OPERAND)
+    heads = entries.zone_head[entries.zone_head != NO_ROW]
     return np.unique(np.concatenate([entries.refs, heads, in_programs])).astype(np.uint32)

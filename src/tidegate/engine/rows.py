@@ -13,11 +13,11 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from tidegate.engine.arrays import NO_RANK
+from tidegate.engine.arrays import Conditions as RowPieces
 from tidegate.engine.axes import Axis, Pieces
 from tidegate.engine.conditions import Conditions
 from tidegate.engine.encoded import EncodedBatch
-from tidegate.engine.kernels import NO_RANK
-from tidegate.engine.kernels import Conditions as RowPieces
 from tidegate.engine.points import line_named
 from tidegate.engine.texts import hold
 

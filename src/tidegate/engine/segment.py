@@ -19,10 +19,10 @@ from tidegate.engine.draft import Draft
 from tidegate.engine.encoded import EncodedBatch
 from tidegate.engine.ends import RangeAxes
 from tidegate.engine.ids import IdTable
-from tidegate.engine.kernels import repeat
 from tidegate.engine.layout import plan, selectivity
 from tidegate.engine.numbers import EndTable
 from tidegate.engine.output import Column
+from tidegate.engine.output_kernels import repeat
 from tidegate.engine.partition import Partition
 from tidegate.engine.rows import AxisTable
 from tidegate.engine.single import SingleEvents

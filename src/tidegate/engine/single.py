@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidegate.engine import single_kernels, sweep_kernels
+from tidegate.engine.arrays import DEPTH
 from tidegate.engine.axes import Axis, Pieces
 from tidegate.engine.draft import starts
-from tidegate.engine.kernels import DEPTH
 from tidegate.engine.keys import NO_GROUP
 from tidegate.engine.partition import Partition
 from tidegate.engine.points import NO_CONDITION, PointTable

@@ -12,17 +12,9 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from tidegate.engine.arrays import AND, AND_ROW, NO_ROW, OPERAND, OR_ROW, PUSH, ZONE
 from tidegate.engine.compiled import inlined, kernel
-from tidegate.engine.kernels import (
-    AND,
-    AND_ROW,
-    NO_ROW,
-    OPERAND,
-    OR_ROW,
-    PUSH,
-    ZONE,
-    is_alive,
-)
+from tidegate.engine.entry_kernels import is_alive
 from tidegate.engine.vector import WORDS, lowest, popcount, put, write_codes
 from tidegate.engine.vector import meet as meet_row
 

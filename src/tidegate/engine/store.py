@@ -25,7 +25,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tidegate.engine import files, kernels
+from tidegate.engine import files
+from tidegate.engine.arrays import AND, NO_ROW, OPERAND, OR, Ends, Entries
 from tidegate.engine.conditions import Conditions, Listed
 from tidegate.engine.consistency import (
     check_ascending,
@@ -156,11 +157,11 @@ class _Writer:
     def _partition(self, partition: Partition) -> tuple[Spelled, Arrays]:
         entries, axes = partition.entries, partition.axes
         tokens, heads = entries.tokens.copy(), entries.zone_head.copy()
-        operations = tokens & np.uint32(~kernels.OPERAND & 0xFFFF_FFFF)
-        named = (operations != kernels.AND) & (operations != kernels.OR)
-        operands = self._numbered(tokens[named] & np.uint32(kernels.OPERAND))
+        operations = tokens & np.uint32(~OPERAND & 0xFFFF_FFFF)
+        named = (operations != AND) & (operations != OR)
+        operands = self._numbered(tokens[named] & np.uint32(OPERAND))
         tokens[named] = operations[named] | operands
-        is_head = heads != kernels.NO_ROW
+        is_head = heads != NO_ROW
         heads[is_head] = self._numbered(heads[is_head])
         refs = self._numbered(entries.refs)
         flat = entries._replace(refs=refs, tokens=tokens, zone_head=heads)
@@ -226,8 +227,8 @@ def _kinds(flat: type) -> dict[str, Any]:
     return {name: get_args(get_args(hint)[1])[0] for name, hint in hints.items() if get_args(hint)}
 
 
-_ENTRY_KINDS: Final = _kinds(kernels.Entries)
-_END_KINDS: Final = _kinds(kernels.Ends)
+_ENTRY_KINDS: Final = _kinds(Entries)
+_END_KINDS: Final = _kinds(Ends)
 
 
 class _Reader:
@@ -272,13 +273,13 @@ class _Reader:
     def _partition(self, said: Spelled, place: int) -> Partition:
         own = f"partitions/{place}/"
         arrays = {name: self._section(own + name, kind) for name, kind in _ENTRY_KINDS.items()}
-        entries = kernels.Entries(**arrays)
+        entries = Entries(**arrays)
         key, attributes = self._key(said, own), self._attributes(said)
         check_entries(entries, 1 if key is None else len(key), self._count, len(attributes))
         axes = self._axes(own, attributes, entries)
         return Partition(self._table, key, entries, axes, int(said["first_code"]))
 
-    def _axes(self, own: str, attributes: tuple[str, ...], entries: kernels.Entries) -> RangeAxes:
+    def _axes(self, own: str, attributes: tuple[str, ...], entries: Entries) -> RangeAxes:
         if not attributes:
             return RangeAxes((), NO_RANGES, entries, self._schema)
         if self._schema is None:

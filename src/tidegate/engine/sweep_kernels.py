@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidegate.engine.compiled import allocating, inlined, kernel
-from tidegate.engine.kernels import is_alive
+from tidegate.engine.entry_kernels import is_alive
 from tidegate.engine.vector import at_least, at_most, lowest, popcount, write_codes
 
 U64: TypeAlias = NDArray[np.uint64]

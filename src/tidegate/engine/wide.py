@@ -17,10 +17,10 @@ from typing import Final, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from tidegate.engine.arrays import NO_ROW, ZONE, Entries
 from tidegate.engine.axes import Pieces
 from tidegate.engine.conditions import Conditions
 from tidegate.engine.draft import lengths, pick, starts
-from tidegate.engine.kernels import NO_ROW, ZONE, Entries
 from tidegate.engine.layout import shares
 from tidegate.engine.vector import WORDS
 
