@@ -33,7 +33,8 @@ from tidegate.engine.index import Index
 from tidegate.engine.scan import ScanIndex
 from tidegate.engine.segment import Segment
 from tidegate.engine.sources import Sources
-from tidegate.engine.subscription import Block, Id, read_table
+from tidegate.engine.subscription import Block, Id
+from tidegate.engine.tables import read_table
 
 Event = dict[str, Any]
 Pairs = list[tuple[int, Id]]

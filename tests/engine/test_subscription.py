@@ -15,7 +15,9 @@ from hypothesis import strategies as st
 
 import tidegate as tg
 from tests.engine.test_columns import ARROW, TEXTS, TYPES
-from tidegate.engine.subscription import Block, Subscription, read_ids, read_table, subscribe
+from tidegate.engine.plain_columns import read_ids
+from tidegate.engine.subscription import Block, Subscription, subscribe
+from tidegate.engine.tables import read_table
 from tidegate.errors import SubscriptionError
 
 PLAIN = (pa.bool_(), pa.int64(), pa.float64(), pa.string(), pa.date32(), pa.timestamp("us"))

@@ -5,7 +5,8 @@ The folder in the order in which to read it. `docs/engine.md` tells the same as 
 What people use
 
 - `index`: which subscriptions want an event, while they come, change and go
-- `subscription`: what a subscription is, and how many come in at once
+- `subscription`: what a subscription is, and what many of one filter are
+- `tables`: how they come in many at once; `plain_columns`: what their columns hold
 - `ids`: which code has an id
 - `matches`: the ids that one event met
 - `description`: what an index is made of

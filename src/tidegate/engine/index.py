@@ -34,6 +34,7 @@ from tidegate.engine.encoded import EncodedBatch
 from tidegate.engine.ids import NOWHERE
 from tidegate.engine.live import ALL_ALIVE, Live, due, living_codes
 from tidegate.engine.matches import Matches
+from tidegate.engine.plain_columns import read_ids
 from tidegate.engine.segment import Alive, Segment, compared_lines
 from tidegate.engine.single import own_line, place_of
 from tidegate.engine.sources import Columns, Sources, concatenate
@@ -44,12 +45,10 @@ from tidegate.engine.subscription import (
     changed,
     gathered,
     id_array,
-    read_changes,
     read_id,
-    read_ids,
-    read_table,
     subscribe,
 )
+from tidegate.engine.tables import read_changes, read_table
 from tidegate.errors import SubscriptionError, TidegateError
 from tidegate.filters.evaluate import Explanation
 from tidegate.filters.expression import predicates

@@ -12,7 +12,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tidegate.engine.subscription import columns_of, plain_column
+from tidegate.engine.plain_columns import plain_column
+from tidegate.engine.tables import columns_of
 from tidegate.errors import SubscriptionError, TidegateError
 from tidegate.filters.filter import Filter, constant
 from tidegate.filters.literals import spell
