@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from tidegate.engine.draft import firsts, numbered
+from tidegate.engine.numbering import firsts, numbered
 
 VALUES = st.one_of(
     st.lists(st.integers(0, 12)),

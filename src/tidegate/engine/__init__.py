@@ -20,7 +20,9 @@ What filters become
 - `sharing`: which subscriptions ask for the very same
 - `alike`: filters that differ in their constants only, as blocks
 - `owning`: which ranges are conditions, and which their entries' own
+- `block_entries`: what many subscriptions of one filter ask for, a column at a time
 - `draft`: all of that together, before it is decided where it is kept
+- `starts`: parts of flat arrays; `numbering`: which values are the same
 
 Where they are kept
 

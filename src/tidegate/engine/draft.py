@@ -5,37 +5,34 @@ AND of numbered conditions (`conditions`), of ranges of its own (`ranges`), and 
 **program** (`programs`), for what is neither. Subscriptions whose filters come out the same share
 an entry.
 
-Filters come one by one (`Drafter.add`), or as blocks of many with one text and columns of constants
-(`Drafter.add_block`), where each distinct constant is looked at once, and those of ranges not even
-that; or from entries compiled before (`Drafter.add_draft`).
+Filters come one by one (`Drafter.add`), as blocks of many with one text and columns of constants
+(`Drafter.add_block`, see `block_entries`), or from entries compiled before (`Drafter.add_draft`).
 
 Invariant: an event matches a filter if and only if it meets all parts of its entry; a filter that
 nothing can match has the entry `NO_ENTRY`.
 """
 
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import repeat
 from typing import Any, Final, TypeAlias
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
+from tidegate.engine.block_entries import BlockReader, Part, conjuncts
 from tidegate.engine.conditions import ALWAYS, NEVER, Conditions, Meanings
 from tidegate.engine.owning import Usage, as_ranges
 from tidegate.engine.programs import NO_PROGRAM, Programs
-from tidegate.engine.ranges import Ranges, can_be_range, concatenate, from_columns
+from tidegate.engine.ranges import Ranges, concatenate
+from tidegate.engine.starts import lengths, pick, starts
 from tidegate.engine.subscription import Block
-from tidegate.filters.expression import And, Node, Parameter, Predicate, Truth
-from tidegate.filters.filter import Filter, bind, constant
+from tidegate.filters.expression import And, Node, Predicate, Truth
+from tidegate.filters.filter import Filter
 from tidegate.filters.schema import Schema
 
 Integers: TypeAlias = NDArray[np.int64]
 
 NO_ENTRY: Final = -1
-
-_SPARSE: Final = 8  # times as large as there are values: from there on they are sorted
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,19 +52,6 @@ class Draft:
 
     def __len__(self) -> int:
         return len(self.program)
-
-
-@dataclass(slots=True)
-class _Part:
-    """Some subscriptions, each an entry for the time being."""
-
-    ref_count: NDArray[Any]
-    refs: NDArray[Any]
-    range_count: NDArray[Any]
-    range_attribute: NDArray[Any]
-    ranges: Ranges
-    program: NDArray[Any]
-    never: NDArray[np.bool_]
 
 
 @dataclass(slots=True)
@@ -95,12 +79,12 @@ class Drafter:
         self.conditions = Conditions(schema, meanings=meanings)
         self.programs = Programs(self.conditions)
         self._attributes: dict[str, int] = {}
-        self._parts: list[_Part | _BlockReader] = []
+        self._parts: list[Part | BlockReader] = []
         self._singles = _Singles()
 
     def add(self, filter: Filter) -> None:
         """One more subscription; the filter's parameters are bound."""
-        refs, program = self._conjunction(_top(filter.tree))
+        refs, program = self._conjunction(conjuncts(filter.tree))
         singles = self._singles
         never = NEVER in refs or program == NEVER
         singles.never.append(never)
@@ -131,7 +115,7 @@ class Drafter:
         """Many more, of one filter."""
         self._close_singles()
         if len(block):
-            self._parts.append(_BlockReader(self, block))
+            self._parts.append(BlockReader(block, self.schema, self.conditions, self.programs))
 
     def add_draft(self, draft: Draft, which: NDArray[Any]) -> None:
         """Those subscriptions of another draft, which was made under the same schema."""
@@ -147,12 +131,12 @@ class Drafter:
         refs = draft.refs[pick(draft.ref_start[entries], ref_count)]
         range_count = np.where(never, 0, np.diff(draft.range_start)[entries])
         ranges = pick(draft.range_start[entries], range_count)
-        names = np.array([self.attribute(name) for name in draft.attributes], np.uint16)
+        names = np.array([self._attribute(name) for name in draft.attributes], np.uint16)
         program = np.where(never, NO_PROGRAM, draft.program[entries])
         used = np.unique(program)
         adopted = {int(old): self._adopt(draft, int(old)) for old in used if old != NO_PROGRAM}
         self._parts.append(
-            _Part(
+            Part(
                 ref_count,
                 _sorted_within(_renamed(refs, self._number, draft), ref_count),
                 range_count,
@@ -178,7 +162,7 @@ class Drafter:
         size = len(singles.never)
         if size:
             self._parts.append(
-                _Part(
+                Part(
                     np.array(singles.ref_count, np.int64),
                     np.array(singles.refs, np.int32),
                     np.zeros(size, np.int64),
@@ -195,13 +179,16 @@ class Drafter:
 
         self._close_singles()
         own = self._own_attributes()
-        parts = [each if isinstance(each, _Part) else each.part(own) for each in self._parts]
+        parts = [
+            each if isinstance(each, Part) else each.part(own, self._attribute)
+            for each in self._parts
+        ]
         everything = self._joined(parts)
         ranged = _with_ranges(everything, own)
         if ranged is not everything:  # without the conditions that are none any more
             fresh = Drafter(self.schema, self._meanings)
             fresh.add_draft(ranged, np.arange(len(ranged.entry)))
-            everything = fresh._joined([part for part in fresh._parts if isinstance(part, _Part)])
+            everything = fresh._joined([part for part in fresh._parts if isinstance(part, Part)])
         first, entry = share(everything)
         return _restrict(everything, first, entry)
 
@@ -209,14 +196,14 @@ class Drafter:
         """The attributes whose ranges are kept with the entries."""
         usage = Usage(self.conditions, {*self._attributes, *self._ranged})
         for part in self._parts:
-            if isinstance(part, _Part):
+            if isinstance(part, Part):
                 usage.see_conditions(part.refs)
                 continue
             for attribute, ranges in part.ranges.items():
                 usage.see_ranges(attribute, ranges)
         return usage.own()
 
-    def _joined(self, parts: Sequence[_Part]) -> Draft:
+    def _joined(self, parts: Sequence[Part]) -> Draft:
         parts = parts or [_nothing(0)]
         never = np.concatenate([part.never for part in parts])
         range_count = np.concatenate([part.range_count for part in parts])
@@ -239,171 +226,21 @@ class Drafter:
             np.where(never, NO_ENTRY, np.arange(len(never))).astype(np.int32),
         )
 
-    def attribute(self, name: str) -> int:
+    def _attribute(self, name: str) -> int:
         """The number of an attribute that has ranges."""
         return self._attributes.setdefault(name, len(self._attributes))
 
 
-class _BlockReader:
-    """How the subscriptions of one block become entries, a column at a time."""
-
-    def __init__(self, drafter: Drafter, block: Block) -> None:
-        self._drafter = drafter
-        self._block = block
-        self._codes: dict[str, tuple[NDArray[np.int64], pa.Array]] = {}
-        self._by_attribute: dict[str, list[Predicate]] = {}
-        self._rest: list[Node] = []
-        for node in _top(block.filter.tree):
-            if isinstance(node, Predicate):
-                self._by_attribute.setdefault(node.attribute, []).append(node)
-            else:
-                self._rest.append(node)
-        self.ranges: dict[str, Ranges] = {}  # what could be ranges, by attribute
-        for attribute, predicates in self._by_attribute.items():
-            found = self._range(attribute, predicates)
-            if found is not None:
-                self.ranges[attribute] = found
-
-    def part(self, own: Container[str]) -> _Part:
-        """The entries, with ranges of their own on these attributes."""
-        size = len(self._block)
-        columns: list[NDArray[np.int32]] = []
-        ranges: list[tuple[int, Ranges]] = []
-        for attribute, predicates in self._by_attribute.items():
-            if attribute in own and attribute in self.ranges:
-                ranges.append((self._drafter.attribute(attribute), self.ranges[attribute]))
-            else:
-                columns.append(self._condition(predicates))
-        program = self._program(self._rest)
-        never = program == NEVER
-        for column in columns:
-            never |= column == NEVER
-        refs, ref_count = _rows(columns, never, size)
-        keep = np.flatnonzero(~never)
-        numbers = np.tile(np.array([number for number, _ in ranges], np.uint16), len(keep))
-        order = np.arange(len(ranges) * len(keep)).reshape(len(ranges), len(keep)).T.ravel()
-        return _Part(
-            ref_count,
-            refs,
-            np.where(never, 0, len(ranges)),
-            numbers,
-            concatenate([each.take(keep) for _, each in ranges]).take(order),
-            np.where(never | (program == ALWAYS), NO_PROGRAM, program),
-            never,
-        )
-
-    def _range(self, attribute: str, predicates: list[Predicate]) -> Ranges | None:
-        """What the predicates on an attribute ask for, as ranges, if they can be such."""
-        if not can_be_range(predicates):
-            return None
-        ends: list[tuple[Any, pa.Array]] = []
-        for predicate in predicates:
-            operand = predicate.constants[0]
-            if not isinstance(operand, Parameter):
-                return None
-            column = self._block.columns[operand.name]
-            if column.null_count or pa.types.is_string(column.type):
-                return None
-            ends.append((predicate.operator, column))
-        schema = self._drafter.schema
-        return from_columns(ends, None if schema is None else schema[attribute])
-
-    def _condition(self, predicates: list[Predicate]) -> NDArray[np.int32]:
-        """The number of the condition that the predicates state, for each row."""
-        conditions = self._drafter.conditions
-        codes, constants = self._distinct(predicates)
-        numbers = [ALWAYS] * len(constants)
-        for predicate in predicates:
-            given = _given(predicate, constants)
-            stated = [conditions.of(predicate, each) for each in given]
-            numbers = list(map(conditions.both, stated, numbers))
-        return np.array(numbers, np.int32)[codes]
-
-    def _program(self, rest: list[Node]) -> NDArray[np.int32]:
-        size = len(self._block)
-        if not rest:
-            return np.full(size, ALWAYS, np.int32)
-        whole = And(tuple(rest))
-        leaves = self._drafter.programs.leaves(whole)
-        codes, constants = self._distinct(leaves)
-        numbers = []
-        for given in constants.rows():
-            bound = [bind(leaf, given, self._drafter.schema) for leaf in leaves]
-            numbers.append(self._drafter.programs.of(whole, bound))
-        return np.array(numbers, np.int32)[codes]
-
-    def _distinct(self, predicates: list[Predicate]) -> tuple[Integers, "_Constants"]:
-        """Which rows have the same constants: a code for each row, and the constants by code."""
-        names = _names(predicates)
-        for name in names:
-            if name not in self._codes:
-                encoded = self._block.columns[name].dictionary_encode(null_encoding="encode")
-                numbers = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
-                self._codes[name] = (numbers, encoded.dictionary)
-        if len(names) == 1:
-            codes, dictionary = self._codes[names[0]]
-            return codes, _Constants({names[0]: _plain(names[0], dictionary)}, len(dictionary))
-        codes = np.zeros(len(self._block), np.int64)
-        for name in names:
-            own, dictionary = self._codes[name]
-            codes = numbered(codes * max(len(dictionary), 1) + own)  # small: nothing overflows
-        taken = pa.array(firsts(codes))
-        columns = {name: _plain(name, self._block.columns[name].take(taken)) for name in names}
-        return codes, _Constants(columns, len(taken))
-
-
-class _Constants:
-    """What the parameters of some predicates are bound to, by name, in different ways."""
-
-    def __init__(self, columns: dict[str, list[Any]], size: int) -> None:
-        self.columns = columns
-        self._size = size
-
-    def __len__(self) -> int:
-        return self._size
-
-    def rows(self) -> Iterator[dict[str, Any]]:
-        """The ways, one by one."""
-        for i in range(self._size):
-            yield {name: column[i] for name, column in self.columns.items()}
-
-
-def _plain(name: str, column: pa.Array) -> list[Any]:
-    return [constant(name, each) for each in column.to_pylist()]
-
-
-def _given(
-    predicate: Predicate, constants: _Constants
-) -> Iterable[tuple[Any, ...]] | Iterable[None]:
-    """What the constants of a predicate are, in each way; None if it has no parameters."""
-    if not predicate.is_open:
-        return repeat(None, len(constants))
-    columns: list[Iterable[Any]] = [
-        constants.columns[c.name] if isinstance(c, Parameter) else repeat(c, len(constants))
-        for c in predicate.constants
-    ]
-    return zip(*columns, strict=True)
-
-
-def _names(predicates: list[Predicate]) -> list[str]:
-    return list(
-        dict.fromkeys(c.name for p in predicates for c in p.constants if isinstance(c, Parameter))
+def _nothing(size: int) -> Part:
+    return Part(
+        np.zeros(size, np.int64),
+        np.empty(0, np.int32),
+        np.zeros(size, np.int64),
+        np.empty(0, np.uint16),
+        concatenate([]),
+        np.full(size, NO_PROGRAM, np.int32),
+        np.ones(size, np.bool_),
     )
-
-
-def _top(tree: Node) -> Sequence[Node]:
-    return tree.parts if isinstance(tree, And) else (tree,)
-
-
-def _rows(
-    columns: list[NDArray[np.int32]], never: NDArray[np.bool_], size: int
-) -> tuple[NDArray[np.int32], Integers]:
-    """Columns of numbers as rows of different lengths: ascending, without ALWAYS."""
-    if not columns:
-        return np.empty(0, np.int32), np.zeros(size, np.int64)
-    table = np.sort(np.stack(columns, axis=1), axis=1)
-    kept = (table >= 0) & ~never[:, None]
-    return table[kept], kept.sum(axis=1)
 
 
 def _sorted_within(refs: NDArray[Any], counts: NDArray[Any]) -> NDArray[Any]:
@@ -420,62 +257,6 @@ def _mapped(values: NDArray[Any], names: dict[int, int]) -> NDArray[np.int32]:
     """Each value replaced by what the mapping has for it."""
     distinct, places = np.unique(values, return_inverse=True)
     return np.array([names[int(value)] for value in distinct], np.int32)[places]
-
-
-def starts(counts: NDArray[Any]) -> Integers:
-    """Where parts of these lengths begin, and where the last one ends."""
-    found = np.zeros(len(counts) + 1, np.int64)
-    np.cumsum(counts, out=found[1:])
-    return found
-
-
-def lengths(start: NDArray[Any]) -> Integers:
-    """How long the parts are that begin and end there: `starts` turned round."""
-    whole: Integers = start.astype(np.int64)
-    found: Integers = np.diff(whole)
-    return found
-
-
-def pick(begin: NDArray[Any], counts: NDArray[Any]) -> Integers:
-    """The places begin[i], begin[i] + 1, … of all i, as many as counted."""
-    ends = np.cumsum(counts)
-    if not len(ends) or not ends[-1]:
-        return np.empty(0, np.int64)
-    found: Integers = np.arange(ends[-1]) + np.repeat(begin - ends + counts, counts)
-    return found
-
-
-def numbered(values: NDArray[Any]) -> Integers:
-    """The number of each value among those that occur, in their order; none is negative.
-
-    What `np.unique` calls the inverse, without sorting if the values are small.
-    """
-    top = int(values.max(initial=-1)) + 1
-    if top > _SPARSE * len(values):
-        return np.unique(values, return_inverse=True)[1].astype(np.int64)
-    occurs = np.zeros(top, np.int64)
-    occurs[values] = 1
-    found: Integers = (np.cumsum(occurs) - 1)[values]
-    return found
-
-
-def firsts(numbers: Integers) -> Integers:
-    """Where each number from 0 on, all of which occur, occurs first."""
-    found = np.empty(int(numbers.max(initial=-1)) + 1, np.int64)
-    found[numbers[::-1]] = np.arange(len(numbers))[::-1]
-    return found
-
-
-def _nothing(size: int) -> _Part:
-    return _Part(
-        np.zeros(size, np.int64),
-        np.empty(0, np.int32),
-        np.zeros(size, np.int64),
-        np.empty(0, np.uint16),
-        concatenate([]),
-        np.full(size, NO_PROGRAM, np.int32),
-        np.ones(size, np.bool_),
-    )
 
 
 def _with_ranges(draft: Draft, own: Container[str]) -> Draft:

@@ -19,9 +19,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidegate.engine.conditions import Conditions
-from tidegate.engine.draft import Draft, numbered, pick
+from tidegate.engine.draft import Draft
 from tidegate.engine.keys import points
+from tidegate.engine.numbering import numbered
 from tidegate.engine.programs import skeleton
+from tidegate.engine.starts import pick
 from tidegate.filters.expression import Node, Operator, Predicate
 
 Integers: TypeAlias = NDArray[np.int64]

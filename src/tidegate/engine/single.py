@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 from tidegate.engine import single_kernels, sweep_kernels
 from tidegate.engine.arrays import DEPTH
 from tidegate.engine.axes import Axis, Pieces
-from tidegate.engine.draft import starts
 from tidegate.engine.keys import NO_GROUP
 from tidegate.engine.partition import Partition
 from tidegate.engine.points import NO_CONDITION, PointTable
+from tidegate.engine.starts import starts
 from tidegate.engine.sweep import Sweep
 from tidegate.engine.wide import WideZones, wide_zones
 from tidegate.filters.evaluate import value_of

@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 
 from tidegate.engine import sweep_kernels as kernels
 from tidegate.engine.description import Structure
-from tidegate.engine.draft import lengths, starts
 from tidegate.engine.encoded import EncodedBatch
 from tidegate.engine.keys import NO_GROUP, KeyTable
 from tidegate.engine.numbers import EndTable
 from tidegate.engine.output import Column
 from tidegate.engine.range_lines import Lines, RangeLines
 from tidegate.engine.ranges import Ranges
+from tidegate.engine.starts import lengths, starts
 from tidegate.filters.schema import Schema
 
 Integers: TypeAlias = NDArray[np.int64]

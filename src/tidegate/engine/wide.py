@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from tidegate.engine.arrays import NO_ROW, ZONE, Entries
 from tidegate.engine.axes import Pieces
 from tidegate.engine.conditions import Conditions
-from tidegate.engine.draft import lengths, pick, starts
 from tidegate.engine.layout import shares
+from tidegate.engine.starts import lengths, pick, starts
 from tidegate.engine.vector import WORDS
 
 Integers: TypeAlias = NDArray[np.int64]
