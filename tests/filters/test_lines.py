@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from tests.generate import POOLS
 from tidegate.filters.compare import compare, rounded, shared_scale
 from tidegate.filters.lines import (
+    ALL_LINES,
     BIGINT,
     DATE,
     DECIMAL,
@@ -24,6 +25,7 @@ from tidegate.filters.lines import (
     Line,
     cut,
     days,
+    decimal_line,
     double_at,
     double_key,
     float_at,
@@ -235,3 +237,10 @@ def test_the_top_lies_above_every_string_and_survives_pickling(text: str) -> Non
         assert not above(text, TOP)
     assert text != TOP
     assert pickle.loads(pickle.dumps(TOP)) is TOP
+
+
+@pytest.mark.parametrize("line", [*ALL_LINES, FLOAT], ids=lambda line: line.name)
+def test_a_line_from_another_process_is_the_one_of_this(line: Line) -> None:
+    assert pickle.loads(pickle.dumps(line)) is line
+    own = decimal_line(7, 2)
+    assert pickle.loads(pickle.dumps(own)) == own

@@ -74,6 +74,15 @@ class Line:
         """Everything on the line, as bounds."""
         return (self.low, self.high)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _known_line, (self.name, self.low, self.high, self.scale)
+
+
+def _known_line(name: str, low: Any, high: Any, scale: int) -> Line:
+    """A line from another process: those that have names in this module are told by identity."""
+    line = Line(name, low, high, scale)
+    return next((known for known in (*ALL_LINES, FLOAT) if known == line), line)
+
 
 _DAY: Final = 86_400_000_000
 _EPOCH: Final = dt.datetime(1970, 1, 1)
