@@ -7,12 +7,22 @@ Numba counts references to arrays, also when one kernel calls another, and canno
 nothing comes of it: in an inner loop, counting took ten times as long as the work. A kernel here
 therefore counts none. It neither makes arrays nor returns any; those it is given stay alive because
 its caller holds them. What has to make arrays is `allocating`, and leaves the loops to kernels.
+
+What is on disk is Numba's cache but for two things, because many processes start at once, and
+because kernels contain what they call. A file is named by what it was compiled for, not by a
+number that another process may take at the same time for something else. And all of it is out of
+date when any source in a folder of kernels is newer, not only the one that the kernel is in.
 """
 
+import hashlib
+import os
 from collections.abc import Callable
+from functools import lru_cache
+from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import numba
+from numba.core.caching import IndexDataCacheFile
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -22,17 +32,53 @@ _OPTIONS: Final = {"cache": True, "nogil": True, "error_model": "numpy"}
 
 def kernel(function: Function) -> Function:
     """Compile a function that makes no arrays."""
-    compiled: Function = _njit(**_OPTIONS, _nrt=False)(function)
+    compiled: Function = _kept(_njit(**_OPTIONS, _nrt=False)(function))
     return compiled
 
 
 def inlined(function: Function) -> Function:
     """The same, and put it into its callers, where arguments may turn out constant."""
-    compiled: Function = _njit(**_OPTIONS, _nrt=False, forceinline=True)(function)
+    compiled: Function = _kept(_njit(**_OPTIONS, _nrt=False, forceinline=True)(function))
     return compiled
 
 
 def allocating(function: Function) -> Function:
     """Compile a function that makes arrays."""
-    compiled: Function = _njit(**_OPTIONS, _nrt=True)(function)
+    compiled: Function = _kept(_njit(**_OPTIONS, _nrt=True)(function))
     return compiled
+
+
+class KernelFile(IndexDataCacheFile):
+    """Where the machine code of a function is kept, for each kind of arguments."""
+
+    def save(self, key: Any, data: Any) -> None:
+        """Keep what was compiled for a key, and then say where it is."""
+        digest = hashlib.sha256(repr(key).encode()).hexdigest()[:16]
+        name = self._index_name.replace(".nbi", f".{digest}.nbc")
+        self._save_data(name, data)  # type: ignore[no-untyped-call]
+        overloads = self._load_index()  # type: ignore[no-untyped-call]
+        overloads[key] = name
+        self._save_index(overloads)  # type: ignore[no-untyped-call]
+
+
+def _kept(compiled: Any) -> Any:
+    """A compiled function whose machine code is kept in our way."""
+    cache = getattr(compiled, "_cache", None)
+    file = getattr(cache, "_cache_file", None)
+    if isinstance(file, IndexDataCacheFile):  # there is none where nothing can be written
+        file.__class__ = KernelFile
+        folder = Path(compiled.py_func.__code__.co_filename).parent
+        file._source_stamp = (file._source_stamp, _stamp(folder), _stamp(Path(__file__).parent))
+    return compiled
+
+
+@lru_cache(maxsize=16)
+def _stamp(folder: Path) -> str:
+    """A text that changes with every source in a folder."""
+    found = hashlib.sha256()
+    with os.scandir(folder) as entries:
+        for entry in sorted(entries, key=lambda entry: entry.name):
+            if entry.name.endswith(".py"):
+                told = entry.stat()
+                found.update(f"{entry.name} {told.st_mtime_ns} {told.st_size}\n".encode())
+    return found.hexdigest()

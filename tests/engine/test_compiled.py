@@ -1,0 +1,79 @@
+"""Machine code on disk is that of the arguments it is taken for, whoever else is compiling."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from numba.core.caching import IndexDataCacheFile
+
+from tidegate.engine.compiled import KernelFile
+
+SOURCES = {
+    "callee.py": "from tidegate.engine.compiled import inlined\n"
+    "@inlined\ndef amount(x):\n    return {amount}\n",
+    "caller.py": "from tidegate.engine.compiled import kernel\nfrom callee import amount\n"
+    "@kernel\ndef total(x):\n    return x + amount(x)\n",
+}
+
+
+def two_at_once(kind: Any, folder: Path) -> dict[str, Any]:
+    """Two processes, neither of which has seen the other's entry, keep what they compiled."""
+    one, other = (kind(str(folder), "f", "stamp") for _ in range(2))
+    save_data = one._save_data
+
+    def interrupted(name: str, data: Any) -> None:
+        other._load_index = dict
+        other.save("for floats", "code for floats")
+        save_data(name, data)
+
+    one._save_data = interrupted
+    one.save("for integers", "code for integers")
+    later = kind(str(folder), "f", "stamp")
+    return {key: later.load(key) for key in ("for integers", "for floats")}
+
+
+def test_processes_that_compile_at_once_do_not_take_each_others_code(tmp_path: Path) -> None:
+    found = two_at_once(KernelFile, tmp_path)
+    assert all(code in (None, f"code {key}") for key, code in found.items())
+    assert any(found.values())
+
+
+def test_numbered_files_would_be_mixed_up(tmp_path: Path) -> None:
+    found = two_at_once(IndexDataCacheFile, tmp_path)
+    assert found["for floats"] == "code for integers"
+
+
+def total(folder: Path, cache: Path) -> str:
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(cache)}
+    environment["PYTHONPATH"] = os.pathsep.join([str(folder), *sys.path])
+    program = "from caller import total; print(total(1))"
+    run = subprocess.run(
+        [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True
+    )
+    return run.stdout.strip()
+
+
+def test_a_kernel_is_compiled_anew_when_what_it_calls_has_changed(tmp_path: Path) -> None:
+    folder, cache = tmp_path / "sources", tmp_path / "cache"
+    folder.mkdir()
+    for amount in ("10", "20"):
+        for name, text in SOURCES.items():
+            source = folder / name
+            text = text.replace("{amount}", amount)
+            if not source.exists() or source.read_text() != text:
+                source.write_text(text)
+        assert total(folder, cache) == str(1 + int(amount))
+        assert total(folder, cache) == str(1 + int(amount))  # what was kept
+
+
+@pytest.mark.parametrize("switch", ["NUMBA_DISABLE_JIT", "NUMBA_BOUNDSCHECK"])
+def test_kernels_work_as_plain_functions_and_with_checks(
+    tmp_path: Path, switch: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(switch, "1")
+    for name, text in SOURCES.items():
+        (tmp_path / name).write_text(text.replace("{amount}", "5"))
+    assert total(tmp_path, tmp_path / "cache") == "6"
