@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 from tidegate.engine.index import Index
 from tidegate.errors import TidegateError
 from tidegate.filters.filter import Filter, parse
+from tidegate.filters.schema import Schema
 from tidegate.pipeline.proposal import groups
 from tidegate.pipeline.spelling import KINDS, Literals, Rows, given_maps, read_constant
 
@@ -41,26 +42,41 @@ _PLAIN_TEXT: Final = r"\A'[^'\\]*'\z"
 def add(index: Index, numbers: pa.Array, filters: pa.Array, parameters: pa.Array) -> Refused:
     """Add subscriptions under these numbers; the numbers that were refused, and why."""
     refused: Refused = []
-    rows = np.arange(len(numbers))
-    given = given_maps(parameters)
     plain: list[Rows] = []
-    for text, group in groups(filters, rows):
-        try:
-            filter = parse(text, index.schema)
-        except TidegateError as error:
-            refused += [(numbers[int(row)].as_py(), error) for row in group]
-            continue
-        if not filter.parameters:
-            plain.append(group)
-            continue
-        columns = {name: given[name].literals.take(given[name].where(group)) for name in
-                   filter.parameters if name in given}  # fmt: skip
-        refused += _add_alike(index, filter, numbers, group, columns)
+    for said, rows, columns in alike(filters, parameters, index.schema):
+        if isinstance(said, TidegateError):
+            refused += [(numbers[int(row)].as_py(), said) for row in rows]
+        elif said.parameters:
+            table = pa.table({"id": numbers.take(pa.array(rows)), **columns})
+            refused += _add_table(index, table, said)
+        else:
+            plain.append(rows)
     if plain:
         together = np.concatenate(plain)
         table = {"id": numbers.take(pa.array(together)), "filter": filters.take(pa.array(together))}
         refused += _add_table(index, pa.table(table), None)
     return refused
+
+
+def alike(
+    filters: pa.Array, parameters: pa.Array, schema: Schema | None
+) -> Iterator[tuple[Filter | TidegateError, Rows, dict[str, pa.Array]]]:
+    """Rows of one filter whose parameters are of the same types, and these as columns.
+
+    Instead of a filter that the schema refuses there is the error; a parameter that no row has a
+    value for has no column.
+    """
+    given = given_maps(parameters)
+    for text, rows in groups(filters, np.arange(len(filters))):
+        try:
+            filter = parse(text, schema)
+        except TidegateError as error:
+            yield error, rows, {}
+            continue
+        columns = {name: given[name].literals.take(given[name].where(rows)) for name in
+                   filter.parameters if name in given}  # fmt: skip
+        for some, typed in _typed(columns, rows):
+            yield filter, some, typed
 
 
 def update(index: Index, numbers: pa.Array, parameters: pa.Array) -> Refused:
@@ -83,16 +99,6 @@ def update(index: Index, numbers: pa.Array, parameters: pa.Array) -> Refused:
                 index.update_many(table)
             except TidegateError:
                 refused += _one_by_one(table, lambda row: index.update(row.pop("id"), **row))
-    return refused
-
-
-def _add_alike(
-    index: Index, filter: Filter, numbers: pa.Array, rows: Rows, columns: dict[str, Literals]
-) -> Refused:
-    refused: Refused = []
-    for some, typed in _typed(columns, rows):
-        table = pa.table({"id": numbers.take(pa.array(some)), **typed})
-        refused += _add_table(index, table, filter)
     return refused
 
 
