@@ -1,4 +1,7 @@
-"""A client of Spark Connect that matches a table and a stream; prints what it finds as JSON."""
+"""A client of Spark Connect that matches a table and a stream, and counts the table.
+
+Prints what it finds as JSON.
+"""
 
 import json
 import sys
@@ -7,7 +10,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from tidegate.pipeline import ParquetFolder, Store, match, match_stream
+from tidegate.pipeline import ParquetFolder, Store, gather, match, match_stream
 
 
 def main(folder: Path) -> None:
@@ -19,7 +22,9 @@ def main(folder: Path) -> None:
     store.add("bob", "price > 50 OR symbol LIKE 'S%'", subscriber="robert")
     trades = [(1, "IBM", 9.5), (2, "SAP", 60.0), (3, "IBM", 11.0)]
     events = spark.createDataFrame(trades, "event INT, symbol STRING, price DOUBLE")
-    found = {"batch": rows(match(events, store))}
+    found: dict[str, Any] = {"batch": rows(match(events, store))}
+    counted = gather(events, store)
+    found["statistics"] = [counted.events, counted.counts.predicates["symbol = 'IBM'"]]
     events.write.parquet(str(folder / "events"))
     stream = spark.readStream.schema(events.schema).parquet(str(folder / "events"))
     store.update("alice", limit=12.0)

@@ -28,6 +28,7 @@ def test_batch_and_streams_run_under_spark_connect(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr[-4_000:]
     found = json.loads(done.stdout.splitlines()[-1])
     assert found["batch"] == [[1, "alice", 2], [2, "robert", 2]]
+    assert found["statistics"] == [3, [2, 3]]
     told = [[1, "alice", 3], [2, "robert", 3], [3, "alice", 3]]
     assert found["foreachBatch"] == told
     assert found["stream"] == told

@@ -88,6 +88,25 @@ def test_an_update_is_a_small_row_without_the_filter(store: Store) -> None:
     ]
 
 
+def test_it_knows_whether_rows_are_about_different_subscriptions(store: Store) -> None:
+    fill(store)
+    store.add("zoe", "x < :p", parameters={"p": 1})
+    first = store.version()
+    assert store.only_added(first)
+    assert store.most(first) == len(store.subscriptions())
+    store.update("zoe", p=2)
+    assert not store.only_added(store.version())
+    assert store.only_added(first)
+    assert store.most(store.version()) == len(store.subscriptions()) + 1
+    compacted = store.compact()
+    assert store.only_added(compacted)
+    assert store.most(compacted) == len(store.subscriptions())
+    store.add("yan", "x < 3")
+    assert store.only_added(store.version())
+    store.remove("yan")
+    assert not store.only_added(store.version())
+
+
 def test_subscriptions_are_sorted_by_the_bytes_of_their_ids(store: Store) -> None:
     ids = ["é", "z", "😀", "\ue000", "a", "A", "a\0", "aa", " "]
     store.add_many(pa.table({"id": ids}), filter="x > 1")

@@ -188,6 +188,19 @@ class Store:
         """The Parquet files of a version, in the order of their names."""
         return [self._log.location(file.name) for file in self._snapshot(version).files]
 
+    def most(self, version: int) -> int:
+        """How many subscriptions a version can have at most, by the rows of its files."""
+        return sum(file.rows for file in self._log.at(version).files)
+
+    def only_added(self, version: int) -> bool:
+        """Whether no row of a version's files is about the same subscription as another one."""
+        since = self._log.at(version).reaches
+        return not any(
+            commit.updated or commit.removed
+            for commit in self._log.commits(self.version() - since)
+            if commit.version <= version
+        )
+
     def rows(self, version: int, file: int) -> pa.Table:
         """The changes in one of the files of a version, by its place in the list of `files`."""
         return self._reader.read(self._log.at(version).files[file])
