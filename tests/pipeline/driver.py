@@ -23,6 +23,7 @@ from pyspark.sql import SparkSession
 
 from tests.pipeline import streams
 from tidegate.pipeline import ParquetFolder, log, matching
+from tidegate.pipeline.tasks import InPlace
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -87,7 +88,7 @@ class Deadly:
 
 def kill_worker(folder: Path, in_batch: int) -> None:
     """Have the worker die that is the first to come to the middle of this batch."""
-    whole = matching._Run
+    whole = InPlace
     mark = folder / "worker-was-killed"
 
     def deadly(*arguments: Any) -> Any:
@@ -103,7 +104,7 @@ def kill_worker(folder: Path, in_batch: int) -> None:
 
         return in_the_worker
 
-    setattr(matching, "_Run", deadly)  # noqa: B010
+    setattr(matching, "InPlace", deadly)  # noqa: B010
 
 
 def main() -> None:

@@ -14,11 +14,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 
 import tidegate as tg
 from tidegate.filters.literals import decode
-from tidegate.pipeline import ParquetFolder, Store, bases, loading, match_stream, pins
+from tidegate.pipeline import ParquetFolder, Store, bases, match_stream, pins
+from tidegate.pipeline.building import Builder
+from tidegate.pipeline.malformed import ERROR
+from tidegate.pipeline.matcher import Matcher
+from tidegate.pipeline.notifications import Notifier
+from tidegate.pipeline.shards import Plan
+from tidegate.pipeline.shards import plan as make_plan
 from tidegate.pipeline.sinks import Sink
 
 if TYPE_CHECKING:
@@ -170,14 +177,32 @@ def write_events(stream: Stream, file: int, size: int, broken: int = 0) -> None:
 
 
 def write_base(
-    store: Store, version: int | None = None, schema: tg.Schema | None = None
+    store: Store,
+    version: int | None = None,
+    schema: tg.Schema | None = None,
+    shards: int = 1,
+    plan: Plan | None = None,
 ) -> bases.Base:
-    """Compile a version without Spark."""
+    """Compile a version without Spark, to shards by a plan, or by the one made for them."""
     version = store.version() if version is None else version
     schema = tg.Schema(EVENTS) if schema is None else schema
-    rows = store.subscriptions(version)
-    index = tg.Index(schema)
-    columns = [rows[name].combine_chunks() for name in ("filter", "parameters")]
-    loading.add(index, pa.array(range(len(rows)), pa.int64()), *columns)
-    names = rows.select(["id", "subscriber"])
-    return bases.write(store.path, version, schema, index, names, [], time.time())
+    rows = store.subscriptions(version).combine_chunks()
+    columns = [rows[name].combine_chunks() for name in ("id", "filter", "parameters")]
+    if plan is None and shards > 1:
+        plan = make_plan(columns[1], columns[2], schema, shards)
+    where = np.zeros(len(rows), np.int32) if plan is None else plan.shards(*columns)
+    name = bases.new_name(version, schema)
+    builder = Builder(store.path, name, version, schema, plan)
+    built = [builder.shard(k, [rows.filter(pa.array(where == k))]) for k in range(shards)]
+    return bases.publish(store.path, builder.base(built, None, time.time()))
+
+
+def found_by(matcher: Matcher, events: pa.Table) -> list[tuple[int, str]]:
+    """Rows of events, and the ids of those who want them."""
+    table = events.append_column("row", pa.array(range(len(events))))
+    (batch,) = table.append_column(ERROR, pa.nulls(len(events), pa.string())).to_batches()
+    return sorted(
+        pair
+        for some in Notifier(matcher, "pairs", ["row"]).notify(batch)
+        for pair in zip(some["row"].to_pylist(), some["subscription"].to_pylist(), strict=True)
+    )

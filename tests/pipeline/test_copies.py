@@ -46,7 +46,7 @@ def there(cache: Path) -> set[str]:
 
 
 def downloads(server: ObjectServer, base: Base) -> list[int]:
-    return [server.downloads(file.name) for file in (base.index, base.names)]
+    return [server.downloads(file.name) for file in base.files]
 
 
 def test_workers_that_start_at_once_on_another_machine_copy_a_base_once(
@@ -55,23 +55,23 @@ def test_workers_that_start_at_once_on_another_machine_copy_a_base_once(
     places = [str(Path(tg.__file__).parents[1]), str(Path(__file__).parents[2])]
     cache = tmp_path / "another machine"
     own = {"PYTHONPATH": os.pathsep.join(places), "TIDEGATE_CACHE": str(cache)}
-    command = [sys.executable, copying.__file__, store.path, base.events, "2"]
+    command = [sys.executable, copying.__file__, store.path, base.name, "2"]
     workers = [
         subprocess.Popen(command, env={**os.environ, **own}, stdout=subprocess.PIPE)
         for _ in range(3)
     ]
     assert [worker.communicate()[0] for worker in workers] == [b"20\n"] * 3
     assert downloads(server, base) == [1, 1]
-    assert there(cache) == bases.named([base])
+    assert there(cache) == bases.file_names([base])
 
 
 def test_whoever_compiled_a_base_has_its_copy(
     server: ObjectServer, store: Store, base: Base, cache: Path
 ) -> None:
-    assert len(matcher(store.path, base.events, 2).index) == 20
+    assert len(matcher(store.path, base.name, 2).part(0).index) == 20
     assert downloads(server, base) == [0, 0]
     shutil.rmtree(cache)
-    assert len(Matcher(store.path, base).index) == 20
+    assert len(Matcher(store.path, base).part(0).index) == 20
     assert downloads(server, base) == [1, 1]
 
 
@@ -108,7 +108,7 @@ def test_a_damaged_copy_is_fetched_again(
     (path,) = cache.glob(f"{part}-*")
     whole = path.read_bytes()
     damage(path)
-    assert len(Matcher(store.path, base).index) == 20
+    assert len(Matcher(store.path, base).part(0).index) == 20
     assert path.read_bytes() == whole
     assert sum(downloads(server, base)) == 1
 
@@ -132,7 +132,7 @@ def test_a_damaged_remote_file_is_refused_by_its_address(
         bucket.upload(copy.name, path)
     for _ in range(2):
         with pytest.raises(tg.TidegateError) as refused:
-            Matcher(store.path, base)
+            Matcher(store.path, base).part(0)
         assert str(refused.value).startswith(f"{bucket.where(copy.name)} is ")
     assert not copy.exists()
     assert list(cache.glob(".*")) == []
@@ -141,25 +141,26 @@ def test_a_damaged_remote_file_is_refused_by_its_address(
 def test_old_copies_go_but_not_those_that_are_used(
     store: Store, base: Base, bucket: Bucket, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(copies, "KEPT", 2)
+    monkeypatch.setattr(copies, "KEPT", 1)
     (cache / ".draft-of-somebody-who-was-killed").mkdir()
     held = Matcher(store.path, base)
+    held.part(0)
     with copies.uploading(bucket) as draft:
         rest = [streams.write_base(store) for _ in range(3)]
-        assert there(cache) == bases.named([base, rest[2]]) | {draft.name}
-    assert len(Matcher(store.path, rest[0]).index) == 20
-    assert there(cache) == bases.named([base, rest[0]])
-    assert len(held.index) == 20
+        assert there(cache) == bases.file_names([base, rest[2]]) | {draft.name}
+    assert len(Matcher(store.path, rest[0]).part(0).index) == 20
+    assert there(cache) == bases.file_names([base, rest[0]])
+    assert len(held.part(0).index) == 20
     del held
     last = streams.write_base(store)
-    assert there(cache) == bases.named([last])
+    assert there(cache) == bases.file_names([last])
 
 
 def test_a_copy_that_goes_before_it_is_locked_is_made_again(
     bucket: Bucket, base: Base, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lock = fcntl.flock
-    path = cache / base.names.name
+    path = cache / base.shards[0].names.name
 
     def too_late(opened: int, kind: int) -> None:
         lock(opened, kind)
@@ -167,7 +168,7 @@ def test_a_copy_that_goes_before_it_is_locked_is_made_again(
         monkeypatch.setattr(fcntl, "flock", lock)
 
     monkeypatch.setattr(fcntl, "flock", too_late)
-    copy = copies.copied(bucket, base.names)
+    copy = copies.copied(bucket, base.shards[0].names)
     assert copy.path == path
     assert copy.is_there()
 
@@ -191,4 +192,4 @@ def test_a_cache_that_cannot_be_is_refused_with_what_to_do(
     (tmp_path / "file").touch()
     monkeypatch.setenv("TIDEGATE_CACHE", str(tmp_path / "file"))
     with pytest.raises(tg.TidegateError, match=r"/file: .* let TIDEGATE_CACHE name another folder"):
-        copies.copied(bucket, base.names)
+        copies.copied(bucket, base.shards[0].names)

@@ -4,6 +4,7 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -11,7 +12,10 @@ import tidegate as tg
 from tests import generate
 from tests.engine.test_quotes import QUOTES, made_up_quotes, read_quotes
 from tests.filters.test_spark import ask, store
+from tests.pipeline import streams
 from tidegate.errors import SchemaError, TidegateError
+from tidegate.pipeline import bases
+from tidegate.pipeline.matcher import Matcher
 from tidegate.pipeline.matching import match
 from tidegate.pipeline.store import Store
 
@@ -47,6 +51,7 @@ class Language:
         events = generate.events(rng, 60)
         self.events = store(spark, events, folder / "events.parquet")
         schema = tg.Schema(self.events.drop("row").schema)
+        self.schema = schema if typed else tg.Schema(self.events.schema)
         leaves = [str(leaf) for leaf in generate.each_operator(rng, True)]
         texts = [*leaves, *map(str, generate.filters(rng, 300, True))]
         self.filters = {f"s{i}": text for i, text in enumerate(texts)}
@@ -63,19 +68,38 @@ def language(
     return Language(spark, tmp_path_factory.mktemp("language"), request.param)
 
 
-def test_the_whole_language_is_matched_as_spark_does(language: Language) -> None:
-    assert pairs(match(language.events, language.store, columns=["row"])) == language.expected
+@pytest.mark.parametrize(
+    ("language", "shards"),
+    [(True, 1), (True, 2), (True, 16), (True, 64), (False, 1), (False, 16)],
+    indirect=["language"],
+)
+def test_the_whole_language_is_matched_as_spark_does(language: Language, shards: int) -> None:
+    if shards == 64:  # the others are compiled by Spark
+        streams.write_base(language.store, schema=language.schema, shards=shards)
+    found = match(language.events, language.store, columns=["row"], shards=shards)
+    assert pairs(found) == language.expected
+    events = bases.fingerprint(language.schema)
+    base = bases.newest(language.store.path, events, language.store.version(), shards)
+    assert base is not None
+    assert base.subscriptions == len(language.filters)
+    assert (base.summary is None) == (shards == 1)
 
 
-def test_lists_and_counts_say_the_same(language: Language) -> None:
-    wanted: dict[int, list[str]] = {}
+@pytest.mark.parametrize(
+    ("language", "shards", "shuffle"),
+    [(True, 1, False), (True, 16, True), (True, 16, False), (False, 1, False)],
+    indirect=["language"],
+)
+def test_lists_and_counts_say_the_same(language: Language, shards: int, shuffle: bool) -> None:
+    wanted: dict[int, list[str]] = {row: [] for row in range(60)}
     for row, id in sorted(language.expected):
-        wanted.setdefault(row, []).append(id)
-    lists = match(language.events, language.store, output="lists", columns=["row"]).collect()
-    assert {r.row: sorted(r.subscriptions) for r in lists if r.subscriptions} == wanted
+        wanted[row].append(id)
+    chosen: dict[str, Any] = {"columns": ["row"], "shards": shards, "shuffle": shuffle}
+    lists = match(language.events, language.store, output="lists", **chosen).collect()
+    assert {r.row: sorted(r.subscriptions) for r in lists} == wanted
     assert all(r.subscriptions == r.subscribers for r in lists)
-    counts = match(language.events, language.store, output="counts", columns=["row"]).collect()
-    assert {r.row: r.matches for r in counts if r.matches} == {r: len(w) for r, w in wanted.items()}
+    counts = match(language.events, language.store, output="counts", **chosen).collect()
+    assert {r.row: r.matches for r in counts} == {r: len(w) for r, w in wanted.items()}
     assert len(lists) == len(counts) == 60
 
 
@@ -238,3 +262,14 @@ def test_what_cannot_be_is_refused(prices: Prices, tmp_path: Path) -> None:
         match(prices.events, 7)  # type: ignore[arg-type]
     with pytest.raises(TidegateError, match="nowhere"):
         match(prices.events, tmp_path / "nowhere")
+
+
+def test_a_matcher_copies_no_names_out_of_the_file_that_is_mapped(tmp_path: Path) -> None:
+    store = Store.create(tmp_path / "store")
+    streams.add_some(store, "some", 5_000)
+    base = streams.write_base(store)
+    before = pa.total_allocated_bytes()
+    names = Matcher(store.path, base).part(0).names
+    assert pa.total_allocated_bytes() - before < base.shards[0].names.size / 10
+    ids, _ = names.of(np.arange(base.subscriptions))
+    assert ids == store.subscriptions()["id"].combine_chunks()

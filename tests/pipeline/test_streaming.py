@@ -30,6 +30,7 @@ from tidegate.pipeline import (
 from tidegate.pipeline.matcher import Matcher, matcher
 from tidegate.pipeline.sinks import Sink
 from tidegate.pipeline.streaming import identity
+from tidegate.pipeline.tasks import Batches, InPlace
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -193,11 +194,7 @@ def test_other_forms_come_out_as_well(spark: "SparkSession", tmp_path: Path, out
 
 def found_by(matcher: Matcher) -> list[tuple[int, str]]:
     events = pa.table({"symbol": ["ALU", "CAP"] * 3, "price": [10.0 * k for k in range(6)]})
-    found = matcher.index.match_batch(events)
-    numbers = found["subscription"].combine_chunks().cast(pa.int64()).to_numpy()
-    return sorted(
-        zip(found["event"].to_pylist(), matcher.names.of(numbers)[0].to_pylist(), strict=True)
-    )
+    return streams.found_by(matcher, events)
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -225,7 +222,7 @@ def test_a_base_with_its_tail_finds_what_a_base_of_that_version_does(
         else:
             store.update(id, low=low)
         if choice.random() < 0.4:
-            old.advance(store, store.version())
+            old.advance(store.version())
             if choice.random() < 0.2:
                 store.compact()
             new = Matcher(store.path, streams.write_base(store))
@@ -240,7 +237,7 @@ def test_a_worker_notices_that_a_store_was_made_anew_in_the_same_place(tmp_path:
         store.add("a", text)
         base = streams.write_base(store)
         store.add("b", text)
-        found = found_by(matcher(store.path, base.events, 2))
+        found = found_by(matcher(store.path, base.name, 2))
         fresh = Matcher(store.path, streams.write_base(store))
         assert found == found_by(fresh) != []
         shutil.rmtree(store.path)
@@ -313,31 +310,32 @@ def append_always(patch: pytest.MonkeyPatch) -> None:
 
 
 def forget_additions(patch: pytest.MonkeyPatch) -> None:
-    whole = matching._Run
+    whole = InPlace
 
-    def without(*arguments: Any) -> Callable[[matching.Batches], matching.Batches]:
+    def without(*arguments: Any) -> Callable[[Batches], Batches]:
         run = whole(*arguments)
 
         def in_the_worker(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             import pyarrow.compute as pc
 
             from tidegate.pipeline import matcher as worker
+            from tidegate.pipeline.tail import Tail
 
-            apply = worker.Matcher._apply
+            apply = Tail.apply
 
-            def without_additions(self: Any, changes: pa.Table, *others: Any) -> None:
-                apply(self, changes.filter(pc.not_equal(changes["change"], "add")), *others)
+            def without_additions(self: Any, changes: pa.Table, in_base: Any) -> None:
+                apply(self, changes.filter(pc.not_equal(changes["change"], "add")), in_base)
 
-            worker.Matcher._apply = without_additions  # type: ignore[assignment,method-assign]
+            Tail.apply = without_additions  # type: ignore[assignment,method-assign]
             try:
                 yield from run(batches)
             finally:
-                worker.Matcher._apply = apply  # type: ignore[method-assign]
+                Tail.apply = apply  # type: ignore[method-assign]
                 worker._matchers.clear()
 
         return in_the_worker
 
-    patch.setattr(matching, "_Run", without)
+    patch.setattr(matching, "InPlace", without)
 
 
 @pytest.mark.parametrize(

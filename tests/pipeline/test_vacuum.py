@@ -43,11 +43,9 @@ def matched(store: Store, version: int, schema: tg.Schema) -> list[Any]:
     base = bases.newest(store.path, fingerprint(schema), version)
     assert base is not None
     matcher = Matcher(store.path, base)
-    matcher.advance(store, version)
+    matcher.advance(version)
     table = EVENTS.select([name for name in EVENTS.column_names if name in schema])
-    found = matcher.index.match_batch(table)
-    ids, _ = matcher.names.of(found["subscription"].combine_chunks().cast(pa.int64()).to_numpy())
-    return sorted(zip(found["event"].to_pylist(), ids.to_pylist(), strict=True))
+    return streams.found_by(matcher, table)
 
 
 def files(store: Store) -> set[str]:

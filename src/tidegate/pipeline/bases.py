@@ -1,11 +1,15 @@
 """What is a compiled base?
 
-A **base** is a version of the store, compiled for events of one schema: an index file whose ids are
-the numbers 0, 1, 2, …, a file of **names** that says which subscription and which subscriber each
-number is, sorted by id, and a **manifest** that names both with their sizes and checksums. A base
-is there when its manifest is: files are written first, under names of their own, and the manifest
-last, at once (`objects`). So a base is whole or it is not there, and two that are made at the same
-time do not get in each other's way.
+A **base** is a version of the store, compiled for events of one schema. Its subscriptions are split
+into **shards**, of which small stores have only one. A shard is an index file whose ids are the
+numbers 0, 1, 2, …, and a file of **names** that says which subscription and which subscriber each
+number is, sorted by id. Where there are several shards, the **summary** is an index of filters that
+cover each of them (`summaries`), and tells where an event has to go. The **manifest** names all
+files with their sizes and checksums.
+
+A base is there when its manifest is: files are written first, under names of their own, and the
+manifest last, at once (`objects`). So a base is whole or it is not there, and two that are made at
+the same time do not get in each other's way.
 
 Workers map the files, or copies of them where the store is remote (`copies`); they are never
 changed.
@@ -14,7 +18,6 @@ changed.
 import json
 import os
 import re
-import time
 import uuid
 import zlib
 from collections.abc import Iterable, Iterator
@@ -24,18 +27,15 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-import pyarrow as pa
-
-from tidegate.engine.index import Index
-from tidegate.engine.notation import spell_schema
-from tidegate.errors import StoreError
+from tidegate.engine.notation import read_schema, spell_schema
+from tidegate.errors import StoreError, TidegateError
 from tidegate.filters.schema import Schema
 from tidegate.pipeline.objects import Bucket, Folder, beside
 
 if TYPE_CHECKING:
     from tidegate.pipeline.copies import Copy
 
-_FORMAT: Final = 1
+_FORMAT: Final = 2
 _CHUNK: Final = 1 << 20
 
 
@@ -49,24 +49,64 @@ class File:
 
 
 @dataclass(frozen=True, slots=True)
+class Shard:
+    """Some subscriptions of a base."""
+
+    subscriptions: int
+    index: File
+    names: File
+    visits: float = 1.0  # the share of events that are expected to come here
+
+
+@dataclass(frozen=True, slots=True)
 class Base:
     """The manifest of a base."""
 
+    name: str
     version: int
     events: str  # fingerprint of the schema it was compiled for
-    subscriptions: int
+    schema: Any  # the schema itself, in writing
+    shards: tuple[Shard, ...]
+    summary: File | None  # where there are several shards
     refused: int  # subscriptions that do not fit the events' schema, and match nothing
     reasons: list[str]  # of some of them
-    index: File
-    names: File
     seconds: float
     format: int = _FORMAT
+
+    @property
+    def subscriptions(self) -> int:
+        """How many there are, refused ones included."""
+        return sum(shard.subscriptions for shard in self.shards)
+
+    @property
+    def files(self) -> list[File]:
+        """All files but the manifest."""
+        own = [file for shard in self.shards for file in (shard.index, shard.names)]
+        return own if self.summary is None else [*own, self.summary]
+
+    def read_schema(self) -> Schema:
+        """The schema of the events."""
+        return read_schema(self.schema)
 
 
 def fingerprint(schema: Schema) -> str:
     """A name for a schema, the same for equal ones."""
     spelled = json.dumps(spell_schema(schema), sort_keys=True)
     return f"{zlib.crc32(spelled.encode()):08x}{len(spelled):04x}"
+
+
+def new_name(version: int, schema: Schema) -> str:
+    """A name for a base that is about to be made, which no other one has."""
+    return f"{version:020d}-{fingerprint(schema)}-{uuid.uuid4().hex}"
+
+
+def base_of(file: str) -> str:
+    """The name of the base that a file belongs to.
+
+    >>> base_of("index-00000000000000000007-59a07c4d00c4-5f0c-00002-ab12.tidegate")
+    '00000000000000000007-59a07c4d00c4-5f0c'
+    """
+    return "-".join(file.partition(".")[0].split("-")[1:4])
 
 
 def kept(store: str) -> Folder | Bucket:
@@ -92,10 +132,30 @@ def manifests(store: str, events: str | None = None) -> Iterator[tuple[Base, flo
                 yield base, found.moment
 
 
-def newest(store: str, events: str, upto: int) -> Base | None:
-    """The newest base of a version up to that one."""
-    able = [base for base in bases(store, events) if base.version <= upto]
+def newest(store: str, events: str, upto: int, shards: int | None = None) -> Base | None:
+    """The newest base of a version up to that one, with so many shards if that matters."""
+    able = [
+        base
+        for base in bases(store, events)
+        if base.version <= upto and shards in (None, len(base.shards))
+    ]
     return able[-1] if able else None
+
+
+def named(store: str, name: str) -> Base:
+    """The base of that name."""
+    place = kept(store)
+    base = _read(place, _manifest(name))
+    if base is None:
+        raise StoreError(
+            f"{place.where(_manifest(name))} is gone: somebody has removed the base while it was "
+            "used"
+        )
+    return base
+
+
+def _manifest(name: str) -> str:
+    return f"base-{name}.json"
 
 
 def _read(place: Folder | Bucket, name: str) -> Base | None:
@@ -108,7 +168,7 @@ def _read(place: Folder | Bucket, name: str) -> Base | None:
         said: dict[str, Any] = json.loads(content)
         if said.get("format") != _FORMAT:
             raise StoreError(f"{where} is a base of another version of Tidegate: compile anew")
-        return from_manifest(said)
+        return _from_manifest(said)
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise StoreError(f"the manifest {where} is damaged: {error}") from None
 
@@ -116,59 +176,55 @@ def _read(place: Folder | Bucket, name: str) -> Base | None:
 _read_once = lru_cache(maxsize=256)(_read)  # from far away: a manifest never changes
 
 
-def from_manifest(said: dict[str, Any]) -> Base:
+def _from_manifest(said: dict[str, Any]) -> Base:
     """The base that a manifest tells of."""
-    return Base(**{**said, "index": File(**said["index"]), "names": File(**said["names"])})
-
-
-def write(
-    store: str,
-    version: int,
-    schema: Schema,
-    index: Index,
-    names: pa.Table,
-    refused: list[str],
-    started: float,
-) -> Base:
-    """Write the files of a base, and then its manifest."""
-    place = kept(store)
-    events = fingerprint(schema)
-    stem = f"{version:020d}-{events}-{uuid.uuid4().hex}"
+    base = Base(
+        **{
+            **said,
+            "shards": tuple(shard_from(each) for each in said["shards"]),
+            "summary": None if said["summary"] is None else File(**said["summary"]),
+        }
+    )
     try:
-        with _writing(place) as folder:
-            index.save(folder / f"index-{stem}.tidegate")
-            with (
-                pa.OSFile(str(folder / f"names-{stem}.arrow"), "wb") as out,
-                pa.ipc.new_file(out, names.schema) as writer,
-            ):
-                writer.write_table(names)
-            base = Base(
-                version,
-                events,
-                len(names),
-                len(refused),
-                refused[:20],
-                _file(folder / f"index-{stem}.tidegate"),
-                _file(folder / f"names-{stem}.arrow"),
-                time.time() - started,
-            )
-        place.put(f"base-{stem}.json", json.dumps(asdict(base), indent=1).encode())
-    except OSError as error:
-        raise StoreError(f"a base cannot be written to {place.where('')}: {error}") from None
+        base.read_schema()
+    except TidegateError as error:
+        raise ValueError(str(error)) from None
+    return base
+
+
+def shard_from(said: dict[str, Any]) -> Shard:
+    """The shard that a manifest tells of."""
+    return Shard(**{**said, "index": File(**said["index"]), "names": File(**said["names"])})
+
+
+def publish(store: str, base: Base) -> Base:
+    """Have a base there, whose files are."""
+    with _refusals(store) as place:
+        place.put(_manifest(base.name), json.dumps(asdict(base), indent=1).encode())
     return base
 
 
 @contextmanager
-def _writing(place: Folder | Bucket) -> Iterator[Path]:
-    """A folder for the files of a new base, which are in place when it is left."""
-    if isinstance(place, Bucket):
-        from tidegate.pipeline import copies  # needs locks that Windows does not have
+def writing(store: str) -> Iterator[Path]:
+    """A folder for new files of a base, which are in place when it is left."""
+    with _refusals(store) as place:
+        if isinstance(place, Bucket):
+            from tidegate.pipeline import copies  # needs locks that Windows does not have
 
-        with copies.uploading(place) as folder:
-            yield folder
-    else:
-        place.path.mkdir(parents=True, exist_ok=True)
-        yield place.path
+            with copies.uploading(place) as folder:
+                yield folder
+        else:
+            place.path.mkdir(parents=True, exist_ok=True)
+            yield place.path
+
+
+@contextmanager
+def _refusals(store: str) -> Iterator[Folder | Bucket]:
+    place = kept(store)
+    try:
+        yield place
+    except OSError as error:
+        raise StoreError(f"a base cannot be written to {place.where('')}: {error}") from None
 
 
 def local(store: str, file: File) -> "tuple[Path, Copy | None]":
@@ -185,8 +241,7 @@ def local(store: str, file: File) -> "tuple[Path, Copy | None]":
 def remove(store: str, base: Base) -> list[str]:
     """Remove a base, its manifest first; the files that are gone."""
     place = kept(store)
-    manifest = base.index.name.replace("index-", "base-").replace(".tidegate", ".json")
-    gone = [manifest, base.index.name, base.names.name]
+    gone = [_manifest(base.name), *(file.name for file in base.files)]
     for name in gone:
         place.delete(name)
     return [place.where(name) for name in gone]
@@ -194,23 +249,24 @@ def remove(store: str, base: Base) -> list[str]:
 
 def require_whole(path: Path, file: File, where: str | None = None) -> None:
     """Refuse a file that is not the one that was written, by its own path or where it is from."""
-    named = path if where is None else where
+    shown = path if where is None else where
     try:
         size = path.stat().st_size
     except FileNotFoundError:
-        raise StoreError(f"{named} is missing: compile the store anew") from None
+        raise StoreError(f"{shown} is missing: compile the store anew") from None
     if size != file.size:
         raise StoreError(
-            f"{named} is damaged: it has {size:,} bytes instead of {file.size:,}; "
+            f"{shown} is damaged: it has {size:,} bytes instead of {file.size:,}; "
             "remove its base and compile the store anew"
         )
     if _checksum(path) != file.checksum:
         raise StoreError(
-            f"{named} is damaged: its checksum is wrong; remove its base and compile anew"
+            f"{shown} is damaged: its checksum is wrong; remove its base and compile anew"
         )
 
 
-def _file(path: Path) -> File:
+def written(path: Path) -> File:
+    """A file that has been written, once it is on the disk."""
     with path.open("rb+") as opened:
         os.fsync(opened.fileno())
     return File(path.name, path.stat().st_size, _checksum(path))
@@ -224,6 +280,6 @@ def _checksum(path: Path) -> int:
     return found
 
 
-def named(bases: Iterable[Base]) -> set[str]:
-    """The names of all files of these bases."""
-    return {file.name for base in bases for file in (base.index, base.names)}
+def file_names(bases: Iterable[Base]) -> set[str]:
+    """The names of all files of these bases but their manifests."""
+    return {file.name for base in bases for file in base.files}

@@ -93,6 +93,14 @@ def match(
     strict: Annotated[
         bool, typer.Option("--strict", help="Match nothing if a subscription of FILE is refused.")
     ] = False,
+    shards: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            max=4096,
+            help="Split the subscriptions so; by default as their number calls for.",
+        ),
+    ] = None,
     master: Annotated[str, typer.Option(help="Where Spark runs.")] = "local[*]",
 ) -> None:
     """Match events against subscriptions, on Spark, and write the notifications as Parquet.
@@ -117,6 +125,7 @@ def match(
             once=once,
             checkpoint=(checkpoint or folder / _CHECKPOINT) if stream else None,
             files=files,
+            shards=shards,
         )
         job.require_options(checkpoint)
         job.require_output()
@@ -141,6 +150,7 @@ class _Job:
     once: bool
     checkpoint: Path | None  # of a stream
     files: int | None
+    shards: int | None
 
     def require_options(self, checkpoint: Path | None) -> None:
         given = {"--once": self.once, "--checkpoint": checkpoint, "--files": self.files}
@@ -200,7 +210,11 @@ class _Job:
         clock = Watch()
         with Live(Tasks(spark, clock), console=err, transient=True), _removed(self.out):
             notifications = match_events(
-                watched, store, output=self.output, columns=self._kept(events)
+                watched,
+                store,
+                output=self.output,
+                columns=self._kept(events),
+                shards=self.shards,
             )
             notifications.write.parquet(f"file://{self.out}")
         found = tally(self.out)
@@ -229,6 +243,7 @@ class _Job:
                 output=self.output,
                 columns=self._kept(events),
                 trigger={"availableNow": True} if self.once else None,
+                shards=self.shards,
             )
             followed = follow(query, sink, tell, before)
         followed.show(out, self.shown)

@@ -1,75 +1,156 @@
 """How does a version of the store become a base?
 
-A Spark job reads the version's Parquet files, folds all changes to one id into its state, sorts by
-id, and in one task parses and checks the filters against the schema of the events, builds the index
-(subscriptions of the same filter share an entry there), and writes the files of a base (`bases`).
-The driver only sees the manifest.
+A Spark job reads the version's Parquet files, folds all changes to one id into its state, and sorts
+by id. A small store becomes one shard, in one task (`building`). Of a large one, a sample is taken
+first, and with what is known of past events (`statistics`) a plan is made of which subscriptions
+belong together (`shards`); rows are sent to their shards, and each shard is built, and summarised,
+by a task of its own. The driver sees the sample, the summaries and the manifest.
 """
 
+import ctypes
 import json
 import math
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Final
 
-import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from tidegate.engine.index import Index
 from tidegate.filters.schema import Schema
-from tidegate.pipeline import bases, loading
+from tidegate.pipeline import bases, reading, shards, statistics
 from tidegate.pipeline.bases import Base
-from tidegate.pipeline.objects import is_remote
-from tidegate.pipeline.rows import SCHEMA
+from tidegate.pipeline.building import ROWS, Builder, Built
 from tidegate.pipeline.store import Store
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
 MANY: Final = 20_000
 """Changes since a base that are worth a new one."""
+ALONE: Final = 2_000_000
+"""Subscriptions that are one shard, unless some number of shards is asked for."""
+EACH: Final = 500_000
+"""Subscriptions of a shard, on average, where there are more: the largest may have four times that,
+and takes a gigabyte of memory for each million when it is built."""
 
-_TASKS: Final = 64  # that fetch the files of a remote store, at most
-_ROWS: Final = 10_000  # of a batch that they give to Spark
-
-_STATE: Final = """
-SELECT id, made.subscriber, made.filter, now.parameters FROM (
-  SELECT id,
-         max_by(struct(subscriber, filter), struct(version, place))
-           FILTER (WHERE change = 'add') AS made,
-         max_by(struct(change, parameters), struct(version, place)) AS now
-  FROM {changes} GROUP BY id)
-WHERE now.change <> 'remove'
-"""
+_SHARD: Final = "shard"
+_PLACED: Final = (
+    f"id string, subscriber string, filter string, parameters map<string, string>, {_SHARD} int"
+)
+_BUILT: Final = f"{_SHARD} int, built string"
 
 
-def compile_base(store: Store, spark: "SparkSession", schema: Schema, version: int) -> Base:
-    """Compile a version for events of a schema; the base that is there already, if there is."""
-    events = bases.fingerprint(schema)
-    known = bases.newest(store.path, events, version)
+def compile_base(
+    store: Store, spark: "SparkSession", schema: Schema, version: int, count: int | None = None
+) -> Base:
+    """Compile a version for events of a schema; the base that is there already, if there is.
+
+    It has `count` shards, or as many as its size calls for.
+    """
+    known = bases.newest(store.path, bases.fingerprint(schema), version, count)
     if known is not None and known.version == version:
         return known
-    build = _builder(store.path, version, schema)
-    if not store.files(version):
-        (said,) = build(iter(()))
-        return bases.from_manifest(json.loads(said["manifest"][0].as_py()))
-    rows = state(spark, store, version).coalesce(1).sortWithinPartitions("id")
-    (row,) = rows.mapInArrow(build, "manifest string").collect()
-    return bases.from_manifest(json.loads(row["manifest"]))
+    started = time.time()
+    if count is None:
+        most = store.most(version)
+        count = 1 if most <= ALONE else math.ceil(most / EACH)
+    events, plan = None, None
+    if count > 1:
+        past = statistics.latest(store)
+        events = None if past is None else past.sample
+        few = reading.sample(spark, store, version)
+        columns = few["filter"].combine_chunks(), few["parameters"].combine_chunks()
+        plan = shards.plan(*columns, schema, count, events)
+    builder = Builder(store.path, bases.new_name(version, schema), version, schema, plan)
+    rows = reading.state(spark, store, version)
+    if plan is None:
+        placed = rows.selectExpr("*", f"0 AS {_SHARD}").coalesce(1)
+    else:
+        placed = rows.mapInArrow(_Place(plan), _PLACED).repartitionById(count, _SHARD)
+    said = placed.sortWithinPartitions("id").mapInArrow(_Build(builder), _BUILT).toArrow()
+    built = {
+        shard: Built.read(json.loads(text))
+        for shard, text in zip(*said.to_pydict().values(), strict=True)
+    }
+    for empty in set(range(count)).difference(built):
+        built[empty] = builder.shard(empty, [])
+    base = builder.base([built[shard] for shard in range(count)], events, started)
+    return bases.publish(store.path, base)
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """What a task does that says which shards subscriptions go to."""
+
+    plan: shards.Plan
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            rows = pa.Table.from_batches([batch]).cast(ROWS).combine_chunks()
+            columns = [rows[name].combine_chunks() for name in ("id", "filter", "parameters")]
+            numbers = self.plan.shards(*columns)
+            yield from rows.append_column(_SHARD, pa.array(numbers, pa.int32())).to_batches()
+
+
+@dataclass(frozen=True, slots=True)
+class _Build:
+    """What a task does that builds shards, mostly one."""
+
+    builder: Builder
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        built = self._built([pa.Table.from_batches([batch]) for batch in batches])
+        _give_back()
+        for shard, each in built.items():
+            said = {_SHARD: pa.array([shard], pa.int32()), "built": [json.dumps(asdict(each))]}
+            yield pa.RecordBatch.from_pydict(said)
+
+    def _built(self, tables: list[pa.Table]) -> dict[int, Built]:
+        """The shards that rows are of; the list is emptied."""
+        own = {shard for table in tables for shard in pc.unique(table[_SHARD]).to_pylist()}
+        found = {}
+        for shard in sorted(own):
+            rows = [_of(shard, table) for table in tables]
+            if len(own) == 1:
+                tables.clear()
+            found[shard] = self.builder.shard(shard, rows)
+        return found
+
+
+def _of(shard: int, table: pa.Table) -> pa.Table:
+    """The rows of a shard, without saying so."""
+    where = pc.equal(table[_SHARD], shard)
+    return (table if pc.all(where).as_py() else table.filter(where)).drop_columns([_SHARD])
+
+
+def _give_back() -> None:
+    """Give the memory that is free back to the system: the worker goes on to match."""
+    pa.default_memory_pool().release_unused()
+    if sys.platform == "linux":
+        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # not every C library has it
+        if trim is not None:
+            trim(0)
 
 
 def ensure_base(
-    store: Store, spark: "SparkSession", schema: Schema, version: int, most: float = MANY
+    store: Store,
+    spark: "SparkSession",
+    schema: Schema,
+    version: int,
+    most: float = MANY,
+    count: int | None = None,
 ) -> Base:
     """A base by which a version can be matched: one with few changes since, or a new one."""
-    known = bases.newest(store.path, bases.fingerprint(schema), version)
+    known = bases.newest(store.path, bases.fingerprint(schema), version, count)
     if known is not None and (
         math.isinf(most) or changes_since(store, known.version, version) <= most
     ):
         return known
-    return compile_base(store, spark, schema, version)
+    return compile_base(store, spark, schema, version, count)
 
 
 def changes_since(store: Store, before: int, version: int) -> int:
@@ -82,64 +163,6 @@ def changes_since(store: Store, before: int, version: int) -> int:
     )
 
 
-def state(spark: "SparkSession", store: Store, version: int) -> "DataFrame":
-    """The subscriptions of a version, from its files."""
-    if is_remote(store.path):
-        return spark.sql(_STATE, changes=_fetched(spark, store, version))
-    return spark.sql(_STATE, changes=spark.read.parquet(*store.files(version)))
-
-
-def _fetched(spark: "SparkSession", store: Store, version: int) -> "DataFrame":
-    """The changes in the files of a version, which workers read as the store does.
-
-    Spark itself would need an address of its own (`s3a`), and libraries and credentials for it.
-    """
-    from pyspark.sql.pandas.types import from_arrow_schema
-
-    path, count = store.path, len(store.files(version))
-
-    def fetch(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        opened = Store.open(path)
-        for batch in batches:
-            for number in batch.column(0).to_pylist():
-                yield from opened.rows(version, number).to_batches(max_chunksize=_ROWS)
-
-    numbers = spark.range(0, count, 1, min(count, _TASKS))
-    return numbers.mapInArrow(fetch, from_arrow_schema(SCHEMA))
-
-
-def _builder(
-    store: str, version: int, schema: Schema
-) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    def build(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        from tidegate.pipeline.spelling import PARAMETERS
-
-        started = time.time()
-        empty = pa.schema(
-            {
-                "id": pa.string(),
-                "subscriber": pa.string(),
-                "filter": pa.string(),
-                "parameters": PARAMETERS,
-            }
-        ).empty_table()
-        tables = [empty, *(pa.Table.from_batches([b]).cast(empty.schema) for b in batches)]
-        rows = pa.concat_tables(tables).combine_chunks()
-        index = Index(schema)
-        refused = loading.add(
-            index,
-            pa.array(np.arange(len(rows))),
-            rows["filter"].combine_chunks(),
-            rows["parameters"].combine_chunks(),
-        )
-        names = rows.select(["id", "subscriber"]).combine_chunks()
-        reasons = [f"{names['id'][number].as_py()}: {error}" for number, error in refused]
-        base = bases.write(store, version, schema, index, names, reasons, started)
-        yield pa.RecordBatch.from_pydict({"manifest": [json.dumps(asdict(base))]})
-
-    return build
-
-
 class KeepCompiled:
     """A thread that compiles a new base whenever many changes have come since the last one."""
 
@@ -149,12 +172,14 @@ class KeepCompiled:
         spark: "SparkSession",
         schema: Schema,
         *,
+        shards: int | None = None,
         changes: int = MANY,
         seconds: float = 5.0,
         alive: Callable[[], bool] = lambda: True,
     ) -> None:
         self.spark = spark
         self._store, self._schema = store, schema
+        self._shards = shards
         self._changes, self._seconds = changes, seconds
         self._alive = alive  # whether anybody still needs new bases
         self._enough = threading.Event()
@@ -166,7 +191,8 @@ class KeepCompiled:
         while not self._enough.wait(self._seconds) and self._alive():
             try:
                 if self.lag()[1] > self._changes:
-                    compile_base(self._store, self.spark, self._schema, self._store.version())
+                    version = self._store.version()
+                    compile_base(self._store, self.spark, self._schema, version, self._shards)
                 self.error = None
             except Exception as error:  # matching goes on with the old base
                 self.error = error
@@ -174,7 +200,8 @@ class KeepCompiled:
     def lag(self) -> tuple[int, int]:
         """The versions and the changes since the newest base."""
         version = self._store.version()
-        base = bases.newest(self._store.path, bases.fingerprint(self._schema), version)
+        fingerprint = bases.fingerprint(self._schema)
+        base = bases.newest(self._store.path, fingerprint, version, self._shards)
         since = -1 if base is None else base.version
         return version - since, changes_since(self._store, since, version)
 

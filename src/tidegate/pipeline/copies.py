@@ -10,8 +10,8 @@ want it meanwhile wait for the lock, and find it there. So it is fetched once, a
 is mapped it is checked again; one that is damaged is fetched again.
 
 Whoever uses a copy, or is about to make one, holds a lock on it, which ends with the process at the
-latest. When a new copy comes, those that were not used for the longest time go, but for the newest
-few and those that are locked.
+latest. When a new copy comes, those of bases that were not used for the longest time go, but for
+the newest few and those that are locked.
 
 Locks are the operating system's (`flock`), which there are on Linux and macOS.
 """
@@ -27,11 +27,11 @@ from pathlib import Path
 from typing import Final
 
 from tidegate.errors import StoreError
-from tidegate.pipeline.bases import File, require_whole
+from tidegate.pipeline.bases import File, base_of, require_whole
 from tidegate.pipeline.objects import Bucket
 
-KEPT: Final = 8
-"""Copies that are kept though nobody uses them: of four bases, each with an index and names."""
+KEPT: Final = 4
+"""Bases whose copies are kept though nobody uses them."""
 
 VARIABLE: Final = "TIDEGATE_CACHE"
 """What names the cache in the environment."""
@@ -112,7 +112,8 @@ def _evict(place: Path) -> None:
     left = [path for path in place.iterdir() if path.name != _LOCK]
     drafts = [path for path in left if path.name.startswith(_DRAFT)]
     copies = sorted(set(left).difference(drafts), key=lambda path: -path.stat().st_mtime)
-    for path in drafts + copies[KEPT:]:
+    newest = list(dict.fromkeys(base_of(path.name) for path in copies))[:KEPT]
+    for path in drafts + [path for path in copies if base_of(path.name) not in newest]:
         with suppress(BlockingIOError, FileNotFoundError), _opened(path) as opened:
             fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)  # fails if somebody uses it
             shutil.rmtree(path) if path in drafts else path.unlink()

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from tidegate.engine.arrow import Stretch
 from tidegate.engine.columns import Batch
@@ -60,8 +61,8 @@ def _cast(
 ) -> list["Column"]:
     from pyspark.sql import functions
 
-    quoted = _quoted(name)
-    wanted = schema[quoted if quoted in schema else name].type
+    escaped = _quoted(name)
+    wanted = schema[escaped if escaped in schema else name].type
     own = events.schema[name].dataType
     if wanted.name == "struct":
         if own.typeName() != "struct":
@@ -74,7 +75,7 @@ def _cast(
             f"the column {name} is of type {own.simpleString()}, but the store's schema has "
             f"{wanted.name}"
         )
-    value, cast = functions.col(quoted), functions.col(quoted).try_cast(wanted.name)
+    value, cast = functions.col(escaped), functions.col(escaped).try_cast(wanted.name)
     casts[name] = cast
     text = functions.concat(
         functions.lit(f"{name}: "), functions.substring(value.cast("string"), 1, 200),
@@ -85,6 +86,17 @@ def _cast(
 
 def _quoted(name: str) -> str:
     return f"`{name.replace('`', '``')}`"
+
+
+def sound(batch: pa.RecordBatch, schema: Schema) -> tuple[pa.RecordBatch, pa.RecordBatch, pa.Array]:
+    """The events of a batch that can be matched; the others, and what is wrong with each."""
+    errors = batch.column(ERROR)
+    events = batch.drop_columns([ERROR])
+    if schema.checked:
+        errors = pc.coalesce(errors, violations(events, schema))
+    if errors.null_count == len(errors):
+        return events, events.slice(0, 0), errors.slice(0, 0)
+    return events.filter(errors.is_null()), events.filter(errors.is_valid()), errors.drop_null()
 
 
 def violations(events: pa.RecordBatch, schema: Schema) -> pa.Array:

@@ -1,9 +1,12 @@
 """Who wants these events, in Spark?
 
-`match` turns a DataFrame of events into one of notifications, batch or streaming. Events are
-matched where they are, by `mapInArrow`; nothing is shuffled or broadcast. Every worker has a
-matcher of its own (`matcher`), of the version that this run uses: of a batch DataFrame the one that
-is newest when `match` is called, of a streaming one what the micro-batch has pinned (`pins`).
+`match` turns a DataFrame of events into one of notifications, batch or streaming. Every worker has
+a matcher of its own (`matcher`), of the version that this run uses: of a batch DataFrame the one
+that is newest when `match` is called, of a streaming one what the micro-batch has pinned (`pins`).
+
+Events are matched where they are, by `mapInArrow`, if all subscriptions are in one shard. If they
+are in several, each event is sent to the shards that may have somebody for it, or for lists and
+counts to one of them (`routing`), and matched there. Nothing is ever broadcast.
 
 Only what Spark Connect has, too, is used.
 """
@@ -11,28 +14,26 @@ Only what Spark Connect has, too, is used.
 import os
 import tempfile
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-import pyarrow as pa
-
 from tidegate.errors import SchemaError, TidegateError
 from tidegate.filters.schema import Schema
-from tidegate.pipeline import bases, compiling, pins
-from tidegate.pipeline.malformed import ERROR, checked
-from tidegate.pipeline.matcher import matcher
-from tidegate.pipeline.notifications import ALWAYS, FORMS, Form, Notifier
+from tidegate.pipeline import bases, compiling
+from tidegate.pipeline.malformed import checked
+from tidegate.pipeline.notifications import ALWAYS, FORMS, Form
 from tidegate.pipeline.objects import is_remote
+from tidegate.pipeline.routing import SHARD, SLOT
 from tidegate.pipeline.store import Store
+from tidegate.pipeline.tasks import AtShard, InPlace, Route, Source
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+    from pyspark.sql.types import StructType
 
-_QUERY: Final = "sql.streaming.queryId"
-_BATCH: Final = "streaming.sql.batchId"
-
-Batches = Iterator[pa.RecordBatch]
+MOST_SHARDS: Final = 4096
+"""Shards of a base."""
 
 
 def match(
@@ -44,6 +45,8 @@ def match(
     version: int | None = None,
     corrupt: str | None = "_corrupt_record",
     scratch: str | None = None,
+    shards: int | None = None,
+    shuffle: bool | None = None,
 ) -> "DataFrame":
     """Notifications: who wants which of the events.
 
@@ -55,94 +58,102 @@ def match(
     malformed, and so are those that violate the store's schema: they come out with `error`.
 
     A DataFrame of subscriptions is put into a store in the folder or at the address `scratch`,
-    which all executors must see; on one machine, in a temporary folder.
+    which all executors must see; without a cluster, in a temporary folder.
+
+    The store is compiled to so many `shards`, or as its size calls for. Where there are several,
+    events are sent to those that may have somebody for them, unless `shuffle` is False: then every
+    worker matches with all shards.
     """
+    require_count(shards)
     store = _store(subscriptions, scratch)
     schema = store.schema or schema_of(events)
     streaming = events.isStreaming
     if version is None and not streaming:
         version = store.version()
-    compiling.ensure_base(
-        store, events.sparkSession, schema, store.version() if version is None else version
-    )
+    latest = store.version() if version is None else version
+    base = compiling.ensure_base(store, events.sparkSession, schema, latest, count=shards)
     if streaming and version is None:
-        _keep_compiled(store, events, schema)
-    return matched(events, store, schema, version, output, columns, corrupt)
+        _keep_compiled(store, events, schema, shards)
+    if shuffle is None:
+        shuffle = len(base.shards) > 1
+    sent = len(base.shards) if shuffle else 0
+    chosen = None if streaming else base.name
+    return matched(
+        events, Wanted(store, schema, version, chosen, output, columns, corrupt, shards, sent)
+    )
 
 
-def matched(
-    events: "DataFrame",
-    store: Store,
-    schema: Schema,
-    version: int | None,
-    output: Form,
-    columns: Sequence[str] | None,
-    corrupt: str | None,
-) -> "DataFrame":
-    """What `match` gives, by a base that is there already."""
-    prepared = checked(events, store.schema, corrupt)
-    chosen = list(events.columns if columns is None else columns)
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What to match events with, by a base that is there already, and what should come out."""
+
+    store: Store
+    schema: Schema
+    version: int | None  # None: what the micro-batch has pinned
+    base: str | None  # its name; None: what the micro-batch has chosen
+    output: Form
+    columns: Sequence[str] | None
+    corrupt: str | None
+    shards: int | None = None  # that a base must have, if that matters
+    shuffle: int = 0  # the shards that events are sent to; 0: they are matched where they are
+
+
+def matched(events: "DataFrame", wanted: Wanted) -> "DataFrame":
+    """What `match` gives."""
+    from pyspark.sql.types import StructType
+
+    output = wanted.output
+    prepared = checked(events, wanted.store.schema, wanted.corrupt)
+    chosen = list(events.columns if wanted.columns is None else wanted.columns)
     _require_columns(events, chosen, output)
-    run = _Run(
-        store.path,
-        bases.fingerprint(schema),
-        version,
-        output,
-        tuple(chosen),
+    source = Source(
+        wanted.store.path,
+        bases.fingerprint(wanted.schema),
+        wanted.version,
+        wanted.base,
+        wanted.shards,
         tuple(prepared.columns),
     )
     # `mapInArrow` does not find columns with dots or backquotes in their names
     plain = prepared.toDF(*[f"c{i}" for i in range(len(prepared.columns))])
-    return plain.mapInArrow(run, _output_schema(events, chosen, output))
+    columns = StructType([events.schema[name] for name in chosen])
+    if not wanted.shuffle:
+        return plain.mapInArrow(InPlace(source, output, tuple(chosen)), _with(columns, output))
+    return _shuffled(plain, source, output, columns, wanted.shuffle)
 
 
-@dataclass(frozen=True, slots=True)
-class _Run:
-    """What a task does."""
+def _shuffled(
+    plain: "DataFrame", source: "Source", output: Form, columns: "StructType", shards: int
+) -> "DataFrame":
+    """Events are sent to the shards that they visit, and matched there."""
+    from pyspark.sql.types import IntegerType, StructType
 
-    store: str
-    events: str
-    version: int | None
-    output: Form
-    columns: tuple[str, ...]  # of the events that come out
-    names: tuple[str, ...]  # of all columns that come in
-
-    def __call__(self, batches: Batches) -> Batches:
-        version = self._pinned() if self.version is None else self.version
-        notifier = Notifier(
-            matcher(self.store, self.events, version), self.output, self.columns, ERROR
-        )
-        for batch in batches:
-            yield from notifier.notify(batch.rename_columns(list(self.names)))
-
-    def _pinned(self) -> int:
-        from pyspark import TaskContext
-
-        context = TaskContext.get()
-        query = context and context.getLocalProperty(_QUERY)
-        batch = context and context.getLocalProperty(_BATCH)
-        if not query or not batch:
-            raise TidegateError(
-                "Spark does not say which micro-batch this is: use tidegate.pipeline.match_stream"
-            )
-        known = pins.known(self.store, query, int(batch))
-        if known is not None:
-            return known
-        return pins.pin(self.store, query, int(batch), Store.open(self.store).version())
+    said = plain.sparkSession.conf.get("spark.sql.shuffle.partitions")
+    partitions = max(int(said or 1), shards)
+    rows = StructType(list(plain.schema.fields))  # `add` changes what it is called on
+    rows = rows.add(SHARD, IntegerType()).add(SLOT, IntegerType())
+    once = output != "pairs"
+    sent = plain.mapInArrow(Route(source, partitions, once), rows)
+    sent = sent.repartitionById(partitions, SLOT)
+    chosen, schema = tuple(columns.names), _with(columns, output)
+    if once:
+        home = sent.drop(SHARD, SLOT)
+        return home.mapInArrow(InPlace(source, output, chosen), schema)
+    return sent.mapInArrow(AtShard(source, chosen), schema)
 
 
-_keeping: dict[tuple[str, str], compiling.KeepCompiled] = {}
+_keeping: dict[tuple[str, str, int | None], compiling.KeepCompiled] = {}
 
 
-def _keep_compiled(store: Store, events: "DataFrame", schema: Schema) -> None:
-    """One thread for each store and schema compiles new bases as long as its session is used."""
-    key, spark = (store.path, bases.fingerprint(schema)), events.sparkSession
+def _keep_compiled(store: Store, events: "DataFrame", schema: Schema, shards: int | None) -> None:
+    """One thread for what is compiled alike makes new bases as long as its session is used."""
+    key, spark = (store.path, bases.fingerprint(schema), shards), events.sparkSession
     known = _keeping.get(key)
     if known is not None and known.spark is spark:
         return
     if known is not None:
         known.end()  # that session may have been stopped
-    _keeping[key] = compiling.KeepCompiled(store, spark, schema)
+    _keeping[key] = compiling.KeepCompiled(store, spark, schema, shards=shards)
 
 
 def _store(given: Any, scratch: str | None) -> Store:
@@ -153,6 +164,11 @@ def _store(given: Any, scratch: str | None) -> Store:
     if not hasattr(given, "mapInArrow"):
         raise TidegateError(
             f"subscriptions are a store, its path or a DataFrame, not a {type(given).__name__}"
+        )
+    if scratch is None and not given.sparkSession.conf.get("spark.master").startswith("local"):
+        raise TidegateError(
+            "on a cluster, a DataFrame of subscriptions needs a place that all machines see: say "
+            "scratch=, or keep them in a store"
         )
     if scratch is not None and is_remote(scratch):
         folder = f"{scratch.rstrip('/')}/tidegate-{uuid.uuid4().hex}"
@@ -170,6 +186,12 @@ def schema_of(events: "DataFrame") -> Schema:
     return Schema(events.schema)
 
 
+def require_count(shards: int | None) -> None:
+    """Refuse what is not a number of shards."""
+    if shards is not None and not 1 <= shards <= MOST_SHARDS:
+        raise TidegateError(f"there are 1 to {MOST_SHARDS:,} shards, not {shards}")
+
+
 def _require_columns(events: "DataFrame", chosen: list[str], output: str) -> None:
     if output not in FORMS:
         raise TidegateError(f"the output is one of {', '.join(FORMS)}, not {output!r}")
@@ -185,7 +207,8 @@ def _require_columns(events: "DataFrame", chosen: list[str], output: str) -> Non
         )
 
 
-def _output_schema(events: "DataFrame", chosen: list[str], output: Form) -> Any:
+def _with(columns: "StructType", output: Form) -> "StructType":
+    """The columns of events, and those of a form."""
     from pyspark.sql.types import ArrayType, DataType, LongType, StringType, StructType
 
     types: dict[str, DataType] = {
@@ -193,7 +216,7 @@ def _output_schema(events: "DataFrame", chosen: list[str], output: Form) -> Any:
         "bigint": LongType(),
         "array<string>": ArrayType(StringType()),
     }
-    schema = StructType([events.schema[name] for name in chosen])
+    schema = StructType(list(columns.fields))
     for name, kind, _ in (*FORMS[output], *ALWAYS):
         schema = schema.add(name, types[kind])
     return schema

@@ -4,17 +4,22 @@ One of three forms: **pairs**, a row for each event and subscription; **lists**,
 event with everybody who wants it; **counts**, a row for each event with how many do. All have the
 chosen columns of the event, the version of the store that was matched, and `error`: an event that
 is malformed comes out once, in any form, with the reason and without a subscription.
+
+Events are matched with every shard that they visit (`matcher`); where they were sent to each of
+these (`routing`), with the one that they were sent to.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final, Literal
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
-from tidegate.pipeline.malformed import violations
-from tidegate.pipeline.matcher import Matcher
+from tidegate.pipeline.building import met
+from tidegate.pipeline.malformed import ERROR, sound
+from tidegate.pipeline.matcher import Matcher, Visits
+from tidegate.pipeline.routing import MALFORMED, SHARD
+from tidegate.pipeline.spelling import Rows
 
 Form = Literal["pairs", "lists", "counts"]
 
@@ -31,81 +36,121 @@ ALWAYS: Final = [("version", "bigint", pa.int64()), ("error", "string", pa.strin
 
 _PAIRS: Final = 500_000  # of one batch that goes back to Spark, about
 _FIRST: Final = 512  # events that are matched to see how many pairs there are
+_NO_TEXTS: Final = pa.array([], pa.string())
 
 
 class Notifier:
     """Turns batches of events into batches of notifications."""
 
-    def __init__(self, matcher: Matcher, form: Form, columns: Sequence[str], error: str) -> None:
+    def __init__(self, matcher: Matcher, form: Form, columns: Sequence[str]) -> None:
         self._matcher = matcher
         self._form = form
         self._columns = columns
-        self._error = error
         self._size = _FIRST
 
     def notify(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-        """The notifications for some events."""
-        errors = batch.column(self._error)
-        events = batch.drop_columns([self._error])
-        if errors.null_count < len(errors):
-            wrong = errors.is_valid()
-            yield self._malformed(events.filter(wrong), errors.drop_null())
-            events = events.filter(errors.is_null())
-        schema = self._matcher.index.schema
-        if schema is not None and schema.checked:
-            wrong = violations(events, schema)
-            if wrong.null_count < len(wrong):
-                yield self._malformed(events.filter(wrong.is_valid()), wrong.drop_null())
-                events = events.filter(wrong.is_null())
+        """The notifications for some events, matched with every shard that they visit."""
+        events, wrong, errors = sound(batch, self._matcher.schema)
+        if len(wrong):
+            yield self._malformed(wrong, errors)
+        yield from self._deliver(events, lambda _, some: self._matcher.visits(some))
+
+    def arrived(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        """Pairs for some events, each matched with the shard that it was sent to."""
+        shards = batch.column(SHARD).to_numpy()
+        wrong = shards == MALFORMED
+        if wrong.any():
+            some = batch.filter(pa.array(wrong))
+            yield self._malformed(some, some.column(ERROR))
+            batch, shards = batch.filter(pa.array(~wrong)), shards[~wrong]
+
+        def visits(start: int, some: pa.RecordBatch) -> Visits:
+            own = shards[start : start + len(some)]
+            return [(int(shard), np.flatnonzero(own == shard)) for shard in np.unique(own)]
+
+        yield from self._deliver(batch, visits)
+
+    def _malformed(self, events: pa.RecordBatch, errors: pa.Array) -> pa.RecordBatch:
+        """Events that are not matched, and why."""
+        nulls = [pa.nulls(len(events), kind) for _, _, kind in FORMS[self._form]]
+        return self._batch(events.select(self._columns), nulls, errors)
+
+    def _deliver(
+        self, events: pa.RecordBatch, visits: Callable[[int, pa.RecordBatch], Visits]
+    ) -> Iterator[pa.RecordBatch]:
         start = 0
         while start < len(events):
             some = events.slice(start, self._size)
+            yield from getattr(self, f"_{self._form}")(some, visits(start, some))
             start += len(some)
-            yield from getattr(self, f"_{self._form}")(some)
 
-    def _pairs(self, events: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-        rows, numbers = self._met(events)
-        step = 2 * _PAIRS
-        for first in range(0, len(rows), step):
-            here = slice(first, first + step)
-            ids, subscribers = self._matcher.names.of(numbers[here])
-            chosen = events.select(self._columns).take(pa.array(rows[here]))
-            yield self._batch(chosen, [ids, subscribers])
+    def _pairs(self, events: pa.RecordBatch, visits: Visits) -> Iterator[pa.RecordBatch]:
+        chosen = events.select(self._columns)
+        found = 0
+        for shard, rows, numbers in self._met(events, visits):
+            found += len(rows)
+            names = self._matcher.part(shard).names
+            step = 2 * _PAIRS
+            for first in range(0, len(rows), step):
+                here = slice(first, first + step)
+                ids, subscribers = names.of(numbers[here])
+                yield self._batch(chosen.take(pa.array(rows[here])), [ids, subscribers])
+        self._fit(len(events), found)
 
-    def _lists(self, events: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-        rows, numbers = self._met(events)
-        if len(rows) and (np.diff(rows) < 0).any():
-            order = np.argsort(rows, kind="stable")
-            rows, numbers = rows[order], numbers[order]
+    def _lists(self, events: pa.RecordBatch, visits: Visits) -> Iterator[pa.RecordBatch]:
+        found = list(self._met(events, visits))
+        rows = np.concatenate([np.empty(0, np.int64), *(own for _, own, _ in found)])
+        order = np.argsort(rows, kind="stable") if (np.diff(rows) < 0).any() else None
+        if order is not None:
+            rows = rows[order]
+        values = self._named(found, order)
         ends = np.searchsorted(rows, np.arange(len(events) + 1)).astype(np.int32)
-        ids, subscribers = self._matcher.names.of(numbers)
         lists = [
-            pa.ListArray.from_arrays(pa.array(ends), values, type=kind)
-            for values, (_, _, kind) in zip((ids, subscribers), FORMS["lists"], strict=True)
+            pa.ListArray.from_arrays(pa.array(ends), column, type=kind)
+            for column, (_, _, kind) in zip(values, FORMS["lists"], strict=True)
         ]
         yield self._batch(events.select(self._columns), lists)
+        self._fit(len(events), len(rows))
 
-    def _counts(self, events: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-        counts = self._matcher.index.count_batch(events)
+    def _counts(self, events: pa.RecordBatch, visits: Visits) -> Iterator[pa.RecordBatch]:
+        counts = np.zeros(len(events), np.int64)
+        for shard, visiting in visits:
+            index = self._matcher.part(shard).index
+            if visiting is None:
+                counts += index.count_batch(events)
+            else:
+                counts[visiting] += index.count_batch(events.take(pa.array(visiting)))
         self._size = 1 << 30
         yield self._batch(events.select(self._columns), [pa.array(counts)])
 
-    def _met(self, events: pa.RecordBatch) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Rows of events and numbers of the subscriptions that they meet."""
-        found = self._matcher.index.match_batch(events)
-        rows = [np.empty(0, np.int64)]
-        numbers = [np.empty(0, np.int64)]
-        for events_met, met in zip(
-            found["event"].chunks, found["subscription"].chunks, strict=True
-        ):
-            rows.append(events_met.to_numpy())
-            numbers.append(met.dictionary.to_numpy()[met.indices.to_numpy()])
-        self._size = max(64, min(_PAIRS * len(events) // max(len(found), 1), 1 << 16))
-        return np.concatenate(rows), np.concatenate(numbers)
+    def _met(self, events: pa.RecordBatch, visits: Visits) -> Iterator[tuple[int, Rows, Rows]]:
+        """Shards, rows of events, and the numbers that these meet there."""
+        for shard, visiting in visits:
+            index = self._matcher.part(shard).index
+            if visiting is None:
+                yield shard, *met(index, events)
+            else:
+                rows, numbers = met(index, events.take(pa.array(visiting)))
+                yield shard, visiting[rows], numbers
 
-    def _malformed(self, events: pa.RecordBatch, errors: pa.Array) -> pa.RecordBatch:
-        nulls = [pa.nulls(len(events), kind) for _, _, kind in FORMS[self._form]]
-        return self._batch(events.select(self._columns), nulls, errors)
+    def _named(
+        self, found: list[tuple[int, Rows, Rows]], order: Rows | None
+    ) -> tuple[pa.Array, pa.Array]:
+        """The ids and the subscribers of numbers of some shards, in an order of all of them."""
+        if len(found) == 1:
+            shard, _, numbers = found[0]
+            return self._matcher.part(shard).names.of(numbers if order is None else numbers[order])
+        named = [self._matcher.part(shard).names.of(numbers) for shard, _, numbers in found]
+        ids, subscribers = (
+            pa.concat_arrays([_NO_TEXTS, *(each[column] for each in named)]) for column in (0, 1)
+        )
+        if order is None:
+            return ids, subscribers
+        return ids.take(pa.array(order)), subscribers.take(pa.array(order))
+
+    def _fit(self, events: int, found: int) -> None:
+        """Take as many events at once as make about so many pairs."""
+        self._size = max(64, min(_PAIRS * events // max(found, 1), 1 << 16))
 
     def _batch(
         self, events: pa.RecordBatch, found: list[pa.Array], errors: pa.Array | None = None
@@ -113,10 +158,7 @@ class Notifier:
         size = len(events)
         said = pa.array(np.full(size, self._matcher.version), pa.int64())
         errors = pa.nulls(size, pa.string()) if errors is None else errors
-        names = [name for name, _, _ in (*FORMS[self._form], *ALWAYS)]
-        fields = [*events.schema, *(pa.field(name, kind) for name, _, kind in
-                                    (*FORMS[self._form], *ALWAYS))]  # fmt: skip
-        assert len(names) == len(found) + 2
+        added = [pa.field(name, kind) for name, _, kind in (*FORMS[self._form], *ALWAYS)]
         return pa.RecordBatch.from_arrays(
-            [*events.columns, *found, said, errors], schema=pa.schema(fields)
+            [*events.columns, *found, said, errors], schema=pa.schema([*events.schema, *added])
         )

@@ -5,19 +5,26 @@ batch is. All of its runs must match the same subscriptions, so its version is *
 task that asks creates an object with it (`objects`), which succeeds only once, and everybody else
 reads that one. A pin is there as a whole or not at all.
 
+A version can be matched by any base that is not newer, but all tasks of a batch have to use the
+same one, because shards of one are not shards of another. So a base is chosen in the same way, for
+each schema of events that the batch has.
+
 Spark runs one batch of a query after the other, so only the newest pin of a query can belong to a
 batch that is not committed; older ones are removed as new ones come. Versions that are pinned are
 never vacuumed.
 """
 
 import json
+from collections.abc import Callable
 from typing import Final
 
 from tidegate.errors import StoreError
 from tidegate.pipeline.objects import Bucket, Folder, beside
 
 _KEPT: Final = 8  # pins of a query
+_DIGITS: Final = 20  # of the number of a batch
 _SUFFIX: Final = ".json"
+_CHOICE: Final = ".base"
 
 
 def pin(store: str, query: str, batch: int, version: int) -> int:
@@ -52,6 +59,25 @@ def pinned(store: str) -> dict[tuple[str, int], int]:
     return found
 
 
+def choose(store: str, query: str, batch: int, events: str, base: Callable[[], str]) -> str:
+    """The base that a batch of a query uses for these events: this one, if nobody was faster."""
+    place, name = _kept(store), f"{query}/{batch:0{_DIGITS}d}-{events}{_CHOICE}"
+    found = place.get(name)
+    if found is None:
+        place.create(name, base().encode())
+        found = place.get(name)
+    if found is None:
+        raise StoreError(f"the choice {place.where(name)} was removed as soon as it was there")
+    return found.decode()
+
+
+def chosen(store: str) -> set[str]:
+    """The bases that batches whose pins are still there may use."""
+    place = _kept(store)
+    found = [place.get(each.name) for each in place.list() if each.name.endswith(_CHOICE)]
+    return {content.decode() for content in found if content is not None}
+
+
 def unpin(store: str, query: str) -> None:
     """Forget a query that will not be run again."""
     place = _kept(store)
@@ -64,7 +90,7 @@ def _kept(store: str) -> Folder | Bucket:
 
 
 def _name(query: str, batch: int) -> str:
-    return f"{query}/{batch:020d}{_SUFFIX}"
+    return f"{query}/{batch:0{_DIGITS}d}{_SUFFIX}"
 
 
 def _batch(name: str) -> int | None:
@@ -87,6 +113,6 @@ def _read(place: Folder | Bucket, name: str) -> int | None:
 
 def _forget_old(place: Folder | Bucket, query: str, batch: int) -> None:
     for each in place.list(query):
-        number = _batch(each.name.rpartition("/")[2])
-        if number is not None and number <= batch - _KEPT:
+        number = each.name.rpartition("/")[2][:_DIGITS]
+        if number.isdecimal() and int(number) <= batch - _KEPT:
             place.delete(each.name)

@@ -27,6 +27,7 @@ import pyarrow.fs as pafs
 from tidegate.errors import StoreError, TidegateError
 from tidegate.filters.schema import Schema
 from tidegate.pipeline import compiling, matching, pins
+from tidegate.pipeline.matching import Wanted
 from tidegate.pipeline.notifications import Form
 from tidegate.pipeline.sinks import Sink, plain_path
 from tidegate.pipeline.store import Store
@@ -50,13 +51,14 @@ def match_stream(
     corrupt: str | None = "_corrupt_record",
     trigger: Mapping[str, Any] | None = None,
     query_name: str | None = None,
+    shards: int | None = None,
 ) -> "StreamingQuery":
     """Start a query that matches a stream of events and gives the notifications to a sink.
 
-    `output`, `columns` and `corrupt` are those of `match`; `trigger` has what Spark's `trigger`
-    takes, such as `{"availableNow": True}` or `{"processingTime": "1 second"}`. Spark's checkpoint
-    and the query's identity are in the folder `checkpoint`, so that a query that is started again
-    goes on where it was.
+    `output`, `columns`, `corrupt` and `shards` are those of `match`; `trigger` has what Spark's
+    `trigger` takes, such as `{"availableNow": True}` or `{"processingTime": "1 second"}`. Spark's
+    checkpoint and the query's identity are in the folder `checkpoint`, so that a query that is
+    started again goes on where it was.
 
     Changes of the store count from the next micro-batch on; every notification says at which
     version it was matched.
@@ -71,18 +73,20 @@ def match_stream(
         raise TidegateError("match_stream takes a streaming DataFrame; match takes any")
     place = _place(checkpoint)
     schema = opened.schema or matching.schema_of(events)
-    notifications = matching.matched(events, opened, schema, None, output, columns, corrupt)
-    sink.require(notifications.columns)
-    compiling.ensure_base(opened, events.sparkSession, schema, opened.version(), math.inf)
+    matching.require_count(shards)
     chosen = None if columns is None else tuple(columns)
-    step = _Step(opened.path, schema, sink, place, output, chosen, corrupt)
+    wanted = Wanted(opened, schema, None, None, output, chosen, corrupt, shards)
+    sink.require(matching.matched(events, wanted).columns)
+    spark, version = events.sparkSession, opened.version()
+    compiling.ensure_base(opened, spark, schema, version, math.inf, shards)
+    step = _Step(opened.path, schema, sink, place, output, chosen, corrupt, shards)
     writer = events.writeStream.foreachBatch(step).option("checkpointLocation", place)
     if query_name is not None:
         writer = writer.queryName(query_name)
     if trigger is not None:
         writer = writer.trigger(**trigger)
     query = writer.start()
-    compiling.KeepCompiled(opened, events.sparkSession, schema, alive=lambda: _is_active(query))
+    compiling.KeepCompiled(opened, spark, schema, shards=shards, alive=lambda: _is_active(query))
     return query
 
 
@@ -114,17 +118,29 @@ class _Step:
     output: Form
     columns: tuple[str, ...] | None
     corrupt: str | None
+    shards: int | None
     opened: Store | None = None  # from the first batch on: what it knows of the log is kept
 
     def __call__(self, events: "DataFrame", batch: int) -> None:
         store = self.opened = self.opened or Store.open(self.store)
         query = identity(self.checkpoint)
         version = pins.pin(store.path, query, batch, store.version())
-        compiling.ensure_base(store, events.sparkSession, self.schema, version, math.inf)
-        notifications = matching.matched(
-            events, store, self.schema, version, self.output, self.columns, self.corrupt
+        base = compiling.ensure_base(
+            store, events.sparkSession, self.schema, version, math.inf, self.shards
         )
-        self.sink.commit(notifications, query, batch)
+        sent = len(base.shards) if len(base.shards) > 1 else 0
+        wanted = Wanted(
+            store,
+            self.schema,
+            version,
+            base.name,
+            self.output,
+            self.columns,
+            self.corrupt,
+            self.shards,
+            sent,
+        )
+        self.sink.commit(matching.matched(events, wanted), query, batch)
 
 
 def _is_active(query: "StreamingQuery") -> bool:

@@ -2,7 +2,7 @@
 
 Files of changes, and bases. Needed are the newest version, every version that a batch of a stream
 has pinned (`pins`), and all that matching one of these takes: for each schema of events the newest
-base up to it, and the changes since that base.
+base up to it, or the one that the batch has chosen, and the changes since that base.
 
 Besides, everything that is younger than some seconds stays, and so does every version that was the
 newest one in that time: somebody may have looked it up and not be done with it, or be about to pin
@@ -23,7 +23,12 @@ from tidegate.pipeline import bases, pins
 from tidegate.pipeline.bases import Base
 from tidegate.pipeline.store import Store
 
-_PARTS: Final = ("index-", "names-", ".")  # files of a base but its manifest, and drafts
+_PARTS: Final = (
+    "index-",
+    "names-",
+    "summary-",
+    ".",
+)  # files of a base but its manifest, and drafts
 
 
 def vacuum(store: "Store | str | os.PathLike[str]", older_than: float = 3600.0) -> list[str]:
@@ -46,6 +51,8 @@ def vacuum(store: "Store | str | os.PathLike[str]", older_than: float = 3600.0) 
     wanted = recent | set(pins.pinned(opened.path).values())
     known = list(bases.manifests(opened.path))
     needed = _needed([base for base, _ in known], wanted)
+    chosen = pins.chosen(opened.path)
+    needed += [base for base, _ in known if base.name in chosen]
     kept = [base for base, moment in known if base in needed or moment >= before]
     removed = []
     for base, _ in known:
@@ -89,7 +96,7 @@ def _strays(store: str, before: float) -> list[str]:
     place = bases.kept(store)
     old = [each.name for each in place.list() if each.moment < before]
     # manifests are read last, as they come after their files
-    used = bases.named(base for base, _ in bases.manifests(store))
+    used = bases.file_names(base for base, _ in bases.manifests(store))
     gone = [name for name in old if name.startswith(_PARTS) and name not in used]
     for name in gone:
         place.delete(name)
