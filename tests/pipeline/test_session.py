@@ -159,6 +159,26 @@ def test_a_running_session_gets_the_settings_that_filters_rely_on(spark: "SparkS
             spark.conf.set(name, value)
 
 
+@pytest.mark.parametrize(
+    ("master", "here"),
+    [
+        ("local[2]", True),
+        ("spark://127.0.0.1:7077", True),
+        ("spark://localhost:7077", True),
+        ("spark://elsewhere:7077", False),
+        ("yarn", False),
+    ],
+)
+def test_a_driver_listens_where_its_executors_are(
+    tmp_path: Path, spark: "SparkSession", master: str, here: bool
+) -> None:
+    from pyspark import SparkConf
+
+    conf = session._conf(SparkConf(loadDefaults=False), master, "test", tmp_path, {})
+    assert (conf.get("spark.driver.host") == "127.0.0.1") == here
+    assert conf.contains("spark.local.dir") == master.startswith("local")
+
+
 QUIETLY = """
 import os, sys
 from tidegate.pipeline.session import MEANING, failures, session

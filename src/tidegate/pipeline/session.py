@@ -39,11 +39,11 @@ _QUIET: Final = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
 }
-_LOCAL: Final = {
+_HERE: Final = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
-    "spark.driver.memory": "2g",
 }
+_LOOPBACK: Final = re.compile(r"local|spark://(?:localhost|127\.)")
 _LOGGING: Final = """\
 rootLogger.level = warn
 rootLogger.appenderRef.file.ref = stderr
@@ -106,9 +106,10 @@ def _started(master: str, app: str, options: dict[str, str]) -> "SparkSession":
     local = master.startswith("local")
     if local:
         os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
-        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     else:  # the same Python may be at another place there
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    if _LOOPBACK.match(master):
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     _hush()
     from py4j.protocol import Py4JError  # type: ignore[import-untyped]
     from pyspark import SparkConf, SparkContext
@@ -147,8 +148,10 @@ def _conf(
     rules.write_text(_LOGGING)
     java = f"-Dlog4j2.configurationFile=file:{rules} {options.get(_JAVA_OPTIONS, '')}".strip()
     settings = {**MEANING, **_QUIET, "spark.sql.warehouse.dir": str(folder / "warehouse")}
+    if _LOOPBACK.match(master):
+        settings |= _HERE
     if local:
-        settings |= {**_LOCAL, "spark.local.dir": str(folder / "local")}
+        settings |= {"spark.driver.memory": "2g", "spark.local.dir": str(folder / "local")}
         settings["spark.sql.shuffle.partitions"] = str(max(2, os.cpu_count() or 2))
     settings |= {**options, _JAVA_OPTIONS: java}
     conf.setMaster(master).setAppName(app)
