@@ -1,0 +1,118 @@
+"""How often do events match each subscription?
+
+Events are matched where they are, by the compiled index of the version, and only counted: a task
+hands back one number for each subscription that it has seen matched. That is little, however many
+notifications there would be.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from tidegate.engine.index import Index
+from tidegate.filters.schema import Schema
+from tidegate.pipeline import compiling
+from tidegate.pipeline.findings import Slice
+from tidegate.pipeline.malformed import ERROR, checked
+from tidegate.pipeline.matcher import Matcher, matcher
+from tidegate.pipeline.store import Store
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_EVENTS: Final = 1_000  # that are matched at a time
+_ROWS: Final = 100_000  # that a task hands back at a time
+
+
+@dataclass(frozen=True, slots=True)
+class Popularity:
+    """How often each subscription is matched, `id` and `matches`; and by how many events.
+
+    Subscriptions that no event matches are left out.
+    """
+
+    matches: "DataFrame"
+    events: int
+    structures: tuple[Slice, ...]  # of the index that has counted
+
+
+def popularity(
+    spark: "SparkSession", store: Store, version: int, events: "DataFrame", schema: Schema
+) -> Popularity:
+    """Match events against a version of a store, and count. Malformed events count for nothing."""
+    from pyspark import StorageLevel
+    from pyspark.sql import functions as sql
+
+    base = compiling.compile_base(store, spark, schema, version)
+    prepared = checked(events, store.schema, "_corrupt_record").where(f"`{ERROR}` IS NULL")
+    count = _Count(store.path, base.name, version, tuple(prepared.columns))
+    plain = prepared.toDF(*[f"c{i}" for i in range(len(prepared.columns))])
+    found = (
+        plain.mapInArrow(count, "id string, matches bigint")
+        .groupBy("id")
+        .agg(sql.sum("matches").alias("matches"))
+        .persist(StorageLevel.DISK_ONLY)
+    )
+    seen = found.where("id IS NULL").collect()
+    return Popularity(
+        found.where("id IS NOT NULL"),
+        int(seen[0]["matches"]) if seen else 0,
+        _structures(matcher(store.path, base.name, version)),
+    )
+
+
+def _structures(known: Matcher) -> tuple[Slice, ...]:
+    """How many subscriptions are in which structure, in all shards together."""
+    found: Counter[str] = Counter()
+    for shard in range(len(known.base.shards)):
+        for each in known.part(shard).index.describe().structures:
+            found[each.name] += each.subscriptions
+    return tuple(Slice(name, count) for name, count in found.items() if count)
+
+
+@dataclass(frozen=True, slots=True)
+class _Count:
+    """What a task does; the number of its events comes under no id."""
+
+    store: str
+    base: str
+    version: int
+    names: tuple[str, ...]
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        known = matcher(self.store, self.base, self.version)
+        totals: dict[int, NDArray[np.int64]] = {}
+        seen = 0
+        for batch in batches:
+            named = batch.rename_columns(list(self.names))
+            for start in range(0, len(named), _EVENTS):
+                some = named.slice(start, _EVENTS)
+                seen += len(some)
+                for shard, rows in known.visits(some):
+                    if shard not in totals:
+                        size = known.base.shards[shard].subscriptions
+                        totals[shard] = np.zeros(size, np.int64)
+                    visiting = some if rows is None else some.take(pa.array(rows))
+                    _count(known.part(shard).index, visiting, totals[shard])
+        for shard, total in totals.items():
+            matched = np.flatnonzero(total)
+            for start in range(0, len(matched), _ROWS):
+                own = matched[start : start + _ROWS]
+                ids, _ = known.part(shard).names.of(own)
+                yield pa.RecordBatch.from_pydict({"id": ids, "matches": total[own]})
+        yield pa.RecordBatch.from_pydict(
+            {"id": pa.nulls(1, pa.string()), "matches": pa.array([seen], pa.int64())}
+        )
+
+
+def _count(index: Index, events: pa.RecordBatch, total: NDArray[np.int64]) -> None:
+    """Add how often each number is met."""
+    for chunk in index.match_batch(events)["subscription"].chunks:
+        codes = np.bincount(chunk.indices.to_numpy(), minlength=len(chunk.dictionary))
+        hit = np.flatnonzero(codes)
+        np.add.at(total, chunk.dictionary.take(pa.array(hit)).to_numpy(), codes[hit])
