@@ -11,7 +11,7 @@ WORKERS ?= 2
 ARGS    ?=
 CODE    := $(wildcard src tests bench)
 
-# One worker runs every test that needs Spark, so that there is one JVM; the others share the rest.
+# Two workers run the tests that need Spark, so that there are two JVMs; all share the rest.
 PYTEST  := $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup
 
 # Spark starts the Python of its workers by this name.

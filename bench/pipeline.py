@@ -22,10 +22,11 @@ import pyarrow.parquet as pq
 
 from bench.baselines import SparkJoin, spark_session
 from bench.figure import Figure
+from bench.processes import mapping
 from tidegate.lab.matching import PADRES_B, padres
 from tidegate.lab.trade import Trade, narrowed, trade
-from tidegate.pipeline import Store, compiling
-from tidegate.pipeline.matching import match
+from tidegate.pipeline import Store, bases, compiling
+from tidegate.pipeline.matching import Wanted, match, matched
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -261,9 +262,9 @@ class Case:
 
     def shared_memory(self) -> Figure:
         """What a worker has for itself after matching."""
-        found = match(self.events(1_000), self.store, output="counts", columns=["event"])
-        memory = found.mapInArrow(_private_memory, "private bigint, index bigint").collect()
-        private = max(row.private for row in memory)
+        _to_nowhere(match(self.events(1_000), self.store, output="counts", columns=["event"]))
+        workers = mapping(f"{self.store.path}/bases/")
+        private = max(worker.private for worker in workers if worker.pid != os.getpid())
         return Figure(
             f"{self.title}, private memory of a worker",
             private / 2**20,
@@ -319,10 +320,12 @@ _COUNTED = "event bigint, matches bigint, version bigint, error string"
 
 def _tailed(events: DataFrame, store: Store, version: int) -> DataFrame:
     """Counts at a version whose changes are all in the tail."""
-    from tidegate.pipeline.matching import matched
-
     assert store.schema is not None
-    return matched(events, store, store.schema, version, "counts", ["event"], None)
+    base = bases.newest(store.path, bases.fingerprint(store.schema), version)
+    assert base is not None
+    return matched(
+        events, Wanted(store, store.schema, version, base.name, "counts", ["event"], None)
+    )
 
 
 def _to_nowhere(found: DataFrame) -> None:
@@ -382,15 +385,3 @@ class _Echo:
             [event, *found, version, pa.nulls(len(event), pa.string())],
             ["event", *columns, "version", "error"],
         )
-
-
-def _private_memory(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    for _ in batches:
-        pass
-    sizes = {"Private_Clean": 0, "Private_Dirty": 0, "Rss": 0}
-    for line in Path("/proc/self/smaps_rollup").read_text().splitlines():
-        name, _, rest = line.partition(":")
-        if name in sizes:
-            sizes[name] = int(rest.split()[0]) * 1024
-    private = sizes["Private_Clean"] + sizes["Private_Dirty"]
-    yield pa.RecordBatch.from_pydict({"private": [private], "index": [sizes["Rss"]]})

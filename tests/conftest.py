@@ -1,4 +1,4 @@
-"""What every test may rely on: one SparkSession per run, and hypothesis at two sizes."""
+"""What every test may rely on: one SparkSession per worker, and hypothesis at two sizes."""
 
 import os
 import sys
@@ -18,16 +18,29 @@ settings.register_profile("long", max_examples=1_000, deadline=None, database=No
 settings.load_profile("long" if os.environ.get("TIDEGATE_LONG") == "1" else "default")
 
 
+OTHER_HALF = (
+    "test_analysis",
+    "test_cluster",
+    "test_command_analyse",
+    "test_connect",
+    "test_faults",
+    "test_sharded",
+    "test_statistics",
+)
+"""Files whose tests take about as long as all others that use Spark."""
+
+
 def uses_spark(item: pytest.Item) -> bool:
     return "spark" in getattr(item, "fixturenames", ())
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Give all tests that use Spark to one worker, first, so that one JVM starts, and early."""
+    """Give the tests that use Spark to two workers, first, so that two JVMs start, and early."""
     for item in items:
         if uses_spark(item):
-            item.add_marker(pytest.mark.xdist_group("spark"))
+            half = "spark-2" if item.path.stem in OTHER_HALF else "spark-1"
+            item.add_marker(pytest.mark.xdist_group(half))
     items.sort(key=lambda item: not uses_spark(item))
 
 
@@ -38,7 +51,7 @@ def spark(
     """The oracle of law 1: Spark with ANSI on, in UTC, with case-sensitive names."""
     if "PYTEST_XDIST_WORKER" in os.environ:
         asking = [item.nodeid for item in request.session.items if uses_spark(item)]
-        assert all(name.endswith("@spark") for name in asking), "run with --dist loadgroup"
+        assert all("@spark-" in name for name in asking), "run with --dist loadgroup"
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
     from pyspark.sql import SparkSession

@@ -19,7 +19,19 @@ def run(*arguments: str) -> Result:
     return CliRunner().invoke(app, list(arguments))
 
 
-COMMANDS = ("explain", "relate", "subs", "match", "simulate", "demo", "tour", "bench")
+COMMANDS = (
+    "explain",
+    "relate",
+    "subs",
+    "match",
+    "statistics",
+    "analyse",
+    "cluster",
+    "simulate",
+    "demo",
+    "tour",
+    "bench",
+)
 
 
 def test_it_prints_its_version() -> None:

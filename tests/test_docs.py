@@ -34,7 +34,10 @@ if TYPE_CHECKING:
 
 ROOT: Final = Path(__file__).parents[1]
 DOCUMENTS: Final = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-ON_SPARK: Final = [ROOT / "README.md", ROOT / "docs" / "pipeline.md"]
+ON_SPARK: Final = [
+    ROOT / "README.md",
+    *(ROOT / "docs" / f"{n}.md" for n in ("analysis", "pipeline", "scale", "statistics")),
+]
 """Whose examples have a session and a folder."""
 LANGUAGES: Final = {"python", "console", "ebnf", "sh"}
 

@@ -21,7 +21,10 @@ import tidegate as tg
 from tidegate.filters.expression import attribute_name
 from tidegate.filters.literals import to_date, to_timestamp
 from tidegate.lab.tour import tour
+from tidegate.pipeline.command_analyse import analyse
+from tidegate.pipeline.command_cluster import cluster
 from tidegate.pipeline.command_match import match
+from tidegate.pipeline.command_statistics import statistics
 from tidegate.pipeline.commands import subs
 from tidegate.pipeline.java import require_java
 from tidegate.pipeline.session import failures
@@ -36,6 +39,9 @@ app = typer.Typer(
 )
 app.add_typer(subs, name="subs")
 app.command()(match)
+app.command()(statistics)
+app.command()(cluster)
+app.command()(analyse)
 
 
 def main() -> None:
@@ -188,7 +194,7 @@ def bench(
         list[str] | None,
         typer.Argument(
             metavar="[NAME]...",
-            help="Which of parse, relate, match, boxes, overlay, pipeline; all by default.",
+            help="Which of parse, relate, match, boxes, overlay, pipeline, scale; all by default.",
         ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON lines.")] = False,

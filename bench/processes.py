@@ -1,0 +1,97 @@
+"""Which processes work for an executor, and how much memory do they share?
+
+Linux tells for each process, page by page, what nobody else has (`/proc/PID/smaps`). Workers are
+found by what they have mapped, because a step after the matcher's may run in a worker of its own.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+
+@dataclass(frozen=True)
+class Memory:
+    """What a process has, in bytes."""
+
+    pid: int
+    private: int  # nobody else has it
+    mapped: int  # of the files in question, in memory
+    alone: int  # of these, what nobody else has mapped
+
+
+def executor() -> int:
+    """The Java process that this Python worker works for: the parent of the one that forks it."""
+    stat = Path(f"/proc/{os.getppid()}/stat").read_text()
+    return int(stat.rpartition(")")[2].split()[1])
+
+
+def cpu_seconds(roots: Iterable[int]) -> float:
+    """What processes, those they have started, and those of these that have ended have used."""
+    used = {pid: sum(map(int, fields[11:15])) for pid, fields in _tree(roots).items()}
+    return sum(used.values()) / os.sysconf("SC_CLK_TCK")
+
+
+def shared_memory(roots: Iterable[int]) -> int:
+    """The bytes that processes and those they have started take together, each counted once."""
+    found = 0
+    for pid in _tree(roots):
+        with suppress(OSError):  # it has just ended
+            lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+            found += _bytes(lines, "Pss:")
+    return found
+
+
+def _tree(roots: Iterable[int]) -> dict[int, list[str]]:
+    """Processes and those they have started, with what `stat` says of each after its name."""
+    known = {}
+    for place in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):  # it has just ended
+            known[int(place.name)] = (place / "stat").read_text().rpartition(")")[2].split()
+    found, new = set[int](), set(roots)
+    while new:
+        found |= new
+        new = {pid for pid, fields in known.items() if int(fields[1]) in new}
+    return {pid: known[pid] for pid in found if pid in known}
+
+
+def mapping(start: str) -> list[Memory]:
+    """The processes that have mapped files whose paths start so."""
+    found = []
+    for place in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):  # it has just ended, or is somebody else's
+            if start in (place / "maps").read_text():
+                own = [lines for name, lines in _mappings(place) if name.startswith(start)]
+                everything = (place / "smaps_rollup").read_text().splitlines()
+                found.append(
+                    Memory(
+                        int(place.name),
+                        _bytes(everything, "Private_"),
+                        sum(_bytes(lines, "Rss:") for lines in own),
+                        sum(_bytes(lines, "Private_") for lines in own),
+                    )
+                )
+    return found
+
+
+def _mappings(place: Path) -> Iterator[tuple[str, list[str]]]:
+    """The mappings of a process: what is mapped, and what is told about it."""
+    name, lines = "", list[str]()
+    for line in (place / "smaps").read_text().splitlines():
+        words = line.split(maxsplit=5)
+        if words[0].endswith(":"):
+            lines.append(line)
+            continue
+        yield name, lines
+        name, lines = words[5] if len(words) == 6 else "", []
+    yield name, lines
+
+
+def _bytes(lines: Iterable[str], start: str) -> int:
+    return sum(int(line.split()[1]) * 1024 for line in lines if line.startswith(start))
