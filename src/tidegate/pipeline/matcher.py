@@ -89,10 +89,12 @@ class Matcher:
                 for shard in np.flatnonzero(seen.any(axis=1)).tolist()
             ]
         if len(self._tail):
-            wanted = np.flatnonzero(self._tail.part.index.count_batch(events))
-            if len(wanted):
-                found.append((TAIL, wanted))
+            found.append((TAIL, None))
         return found
+
+    def wanted_since(self, events: pa.RecordBatch) -> Rows:
+        """The rows of the events that somebody in the tail wants."""
+        return np.flatnonzero(self._tail.part.index.count_batch(events))
 
     def _take_out(self, shard: int, index: Index) -> None:
         """Remove from a shard's index what is not as the base has it."""

@@ -2,7 +2,8 @@
 
 To every shard that may have somebody for it (`Matcher.visits`), and nowhere else: a `Router` makes
 of each event a row for each shard that it visits, and says which of Spark's partitions that row
-goes to. A shard that many events visit has several partitions (`Slots`): its index is mapped, so
+goes to. What came since the base is matched for every event, and sent only if somebody there wants
+it. A shard that many events visit has several partitions (`Slots`): its index is mapped, so
 any number of tasks can match with it.
 
 Where one row is owed for each event, as for lists and counts, an event goes to one shard only, its
@@ -21,7 +22,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tidegate.pipeline.malformed import ERROR, sound
-from tidegate.pipeline.matcher import Matcher, Visits
+from tidegate.pipeline.matcher import TAIL, Matcher, Visits
 
 SHARD: Final = "__tidegate_shard"
 """The column that says which shard a row was sent to."""
@@ -78,10 +79,12 @@ class Router:
             yield self._sent(MALFORMED, wrong, errors)
         if not len(events):
             return
-        visits = self._matcher.visits(events)
+        visits = [(shard, self._matcher.wanted_since(events) if shard == TAIL else rows)
+                  for shard, rows in self._matcher.visits(events)]  # fmt: skip
         for shard, rows in self._homes(visits, len(events)) if self._once else visits:
             own = events if rows is None else events.take(pa.array(rows))
-            yield self._sent(shard, own, pa.nulls(len(own), pa.string()))
+            if len(own):
+                yield self._sent(shard, own, pa.nulls(len(own), pa.string()))
 
     def _homes(self, visits: Visits, size: int) -> Visits:
         """Each event where it is first; with nobody, where it is nowhere."""
