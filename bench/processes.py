@@ -7,7 +7,8 @@ found by what they have mapped, because a step after the matcher's may run in a 
 from __future__ import annotations
 
 import os
-from contextlib import suppress
+import threading
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -46,6 +47,30 @@ def shared_memory(roots: Iterable[int]) -> int:
             lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
             found += _bytes(lines, "Pss:")
     return found
+
+
+class Seen:
+    """The most that was seen, in bytes."""
+
+    most = 0
+
+
+@contextmanager
+def watched(root: int) -> Iterator[Seen]:
+    """Look every second at the memory of a process and those it has started."""
+    found, enough = Seen(), threading.Event()
+
+    def look() -> None:
+        while not enough.wait(1):
+            found.most = max(found.most, shared_memory([root]))
+
+    thread = threading.Thread(target=look, daemon=True)
+    thread.start()
+    try:
+        yield found
+    finally:
+        enough.set()
+        thread.join()
 
 
 def _tree(roots: Iterable[int]) -> dict[int, list[str]]:

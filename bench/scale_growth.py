@@ -24,7 +24,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from bench.figure import Figure
-from bench.processes import shared_memory
+from bench.processes import watched
 from tidegate.lab.trade import Trade, trade
 
 SEED = 11
@@ -72,14 +72,11 @@ def figures() -> Iterator[Figure]:
 def _measured(size: int) -> dict[str, float]:
     """What a process of its own has measured, and its memory."""
     command = [sys.executable, "-m", "bench.scale_growth", str(size)]
-    most = 0
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as running:
-        while running.poll() is None:
-            most = max(most, shared_memory([running.pid]))
-            time.sleep(1)
-        assert running.stdout is not None
-        said: dict[str, float] = json.loads(running.stdout.read().splitlines()[-1])
-    return {**said, "memory at most": most / 2**30}
+    running = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    with running, watched(running.pid) as memory:
+        printed, _ = running.communicate()
+    said: dict[str, float] = json.loads(printed.splitlines()[-1])
+    return {**said, "memory at most": memory.most / 2**30}
 
 
 def _measure(size: int) -> dict[str, float]:

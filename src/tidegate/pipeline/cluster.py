@@ -25,6 +25,7 @@ from typing import Final
 
 from tidegate.errors import TidegateError
 from tidegate.pipeline.java import require_java
+from tidegate.pipeline.session import LOGGING
 
 HOST: Final = "127.0.0.1"
 """Where the cluster can be reached: on this machine only."""
@@ -32,15 +33,8 @@ HOST: Final = "127.0.0.1"
 _SECONDS: Final = 120  # for a master or a worker to start
 _GRACE: Final = 5  # seconds for them to stop
 _LAST: Final = 8  # lines of a log that an error shows
-_LOGGING: Final = """\
-rootLogger.level = warn
-rootLogger.appenderRef.stderr.ref = stderr
-appender.stderr.type = Console
-appender.stderr.name = stderr
-appender.stderr.target = SYSTEM_ERR
-appender.stderr.layout.type = PatternLayout
-appender.stderr.layout.pattern = %d{HH:mm:ss} %p %c{1}: %m%n%ex
-logger.deploy.name = org.apache.spark.deploy
+_LOGGING: Final = f"""\
+{LOGGING}logger.deploy.name = org.apache.spark.deploy
 logger.deploy.level = info
 """
 _JAVA: Final = (  # they have little to do, and had better start fast

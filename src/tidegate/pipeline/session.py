@@ -44,15 +44,17 @@ _HERE: Final = {
     "spark.driver.host": "127.0.0.1",
 }
 _LOOPBACK: Final = re.compile(r"local|spark://(?:localhost|127\.)")
-_LOGGING: Final = """\
+LOGGING: Final = """\
 rootLogger.level = warn
-rootLogger.appenderRef.file.ref = stderr
+rootLogger.appenderRef.stderr.ref = stderr
 appender.stderr.type = Console
 appender.stderr.name = stderr
 appender.stderr.target = SYSTEM_ERR
 appender.stderr.layout.type = PatternLayout
 appender.stderr.layout.pattern = %d{HH:mm:ss} %p %c{1}: %m%n%ex
 """
+"""How Java logs: warnings and worse, to standard error."""
+
 _OURS: Final = re.compile(
     r"^(?:\w+\.)*tidegate\.errors\.\w+: (.*?)(?=\n\s*\n|\n\s*at |\n?\Z)", re.MULTILINE | re.DOTALL
 )
@@ -145,7 +147,7 @@ def _conf(
     """All settings; those that somebody has chosen win."""
     local = master.startswith("local")
     rules = folder / "log4j2.properties"
-    rules.write_text(_LOGGING)
+    rules.write_text(LOGGING)
     java = f"-Dlog4j2.configurationFile=file:{rules} {options.get(_JAVA_OPTIONS, '')}".strip()
     settings = {**MEANING, **_QUIET, "spark.sql.warehouse.dir": str(folder / "warehouse")}
     if _LOOPBACK.match(master):
