@@ -105,6 +105,29 @@ def test_a_batch_that_fails_leaves_nothing(spark: "SparkSession", tmp_path: Path
     assert spark.read.parquet(str(tmp_path / "out")).where("batch = 1").count() == 6
 
 
+def test_rows_that_only_another_machine_has_are_missed(
+    spark: "SparkSession", tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two tasks write a file each; one of them as if to the disk of another machine."""
+    from pyspark.sql import DataFrameWriter
+
+    write = DataFrameWriter.parquet
+
+    def elsewhere(writer: DataFrameWriter, path: str) -> None:
+        write(writer, path)
+        first = min(Path(path.removeprefix("file://")).rglob("*.parquet"))
+        first.rename(tmp_path / "elsewhere.parquet")
+
+    sink = ParquetFolder(tmp_path / "out")
+    with monkeypatch.context() as patch:
+        patch.setattr(DataFrameWriter, "parquet", elsewhere)
+        with pytest.raises(StoreError, match="20 rows were written, but only 10 are there"):
+            sink.commit(pairs(spark, 20), "query", 0)
+    assert sink.batches() == []
+    sink.commit(pairs(spark, 20), "query", 0)
+    assert spark.read.parquet(str(tmp_path / "out")).count() == 20
+
+
 def test_of_two_runs_of_a_batch_one_comes_to_its_place(
     spark: "SparkSession", tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -29,7 +29,8 @@ ALWAYS: Final = -2
 """The number of a condition that every value meets, absent included."""
 
 Listed: TypeAlias = tuple[list[str], list[ValueSet], list[Node]]
-Meanings: TypeAlias = dict[tuple[Any, ...], tuple[Predicate, ValueSet]]
+Meanings: TypeAlias = dict[tuple[Any, ...], tuple[Predicate, ValueSet, int | None]]
+"""By what a predicate says: the predicate, its set, and its number if that is NEVER or ALWAYS."""
 
 _SAMPLE: Final = 64  # conditions whose memory is measured
 _REMEMBERED: Final = 100_000  # predicates whose sets are kept from segment to segment
@@ -100,11 +101,15 @@ class Conditions:
                 if given is not None:
                     bound = replace(predicate, constants=given)
                     predicate = replace(predicate, constants=admit(bound, self.schema))
-                found = (predicate, allowed(predicate, self.schema))
+                held = allowed(predicate, self.schema)
+                found = (predicate, held, self._extreme(predicate.attribute, held))
                 if len(self._meanings) >= _REMEMBERED:
                     self._meanings.clear()
                 self._meanings[key] = found
-            number = self._read[key] = self.number(predicate.attribute, found[1], found[0])
+            node, held, number = found
+            if number is None:
+                number = self._entered(node.attribute, held, node)
+            self._read[key] = number
         return number
 
     def both(self, one: int, other: int) -> int:
@@ -124,18 +129,23 @@ class Conditions:
     def number(self, attribute: str, held: ValueSet, node: Node) -> int:
         """The number of the condition with that set."""
         number = self._numbers.get((attribute, held))
-        if number is not None:
-            return number
+        if number is None:
+            number = self._extreme(attribute, held)
+        return self._entered(attribute, held, node) if number is None else number
+
+    def _extreme(self, attribute: str, held: ValueSet) -> int | None:
+        """`NEVER` or `ALWAYS`, if that is what a set means."""
         if held.is_empty():
-            number = NEVER
-        elif universe(attribute, self.schema).within(held):
-            number = ALWAYS
-        else:
-            number = len(self.sets)
+            return NEVER
+        return ALWAYS if universe(attribute, self.schema).within(held) else None
+
+    def _entered(self, attribute: str, held: ValueSet, node: Node) -> int:
+        """The number of a condition that is neither; a new one, if it has none."""
+        number = self._numbers.setdefault((attribute, held), len(self.sets))
+        if number == len(self.sets):
             self.attributes.append(attribute)
             self.sets.append(held)
             self.nodes.append(node)
-        self._numbers[attribute, held] = number
         return number
 
     @property

@@ -5,10 +5,11 @@ be a hundred megabytes of every process that opens an index, and half a second b
 change; so many ids are found by a hash table of places alone, which looks the ids up in the array
 itself, in memory mapped from a file if need be. It is open addressed, with linear probing, and at
 most half full. The hash has a secret of its own in every process, so nobody can choose ids that
-collide. Few ids are found by a dictionary, which is faster when it is asked one by one.
+collide. Among few ids, a single one is found by a dictionary, which is faster when it is asked one
+by one; it is made when the first is asked for.
 
-Invariant: `find` says of every id where it is in the array (somewhere, if it is there twice), or
-that it is nowhere, -1.
+Invariant: `get` and `find` say of every id where it is first in the array, or that it is nowhere,
+-1.
 """
 
 import secrets
@@ -46,17 +47,12 @@ class IdTable:
     """The places of the ids in an array of strings, or of 64-bit integers, without nulls."""
 
     def __init__(self, ids: pa.Array) -> None:
-        self._type = ids.type
+        self._ids = ids
         self._of_texts = pa.types.is_string(ids.type)
-        self._places: dict[Id, int] = {}
-        self._slots = np.zeros(0, np.int32)
-        if len(ids) <= _FEW:
-            self._places = {id: place for place, id in enumerate(ids.to_pylist())}
-            self._distinct = len(self._places)
-        else:
-            self._keys = _keys(ids)
-            self._slots = np.full(1 << (2 * len(ids) - 1).bit_length(), NOWHERE, np.int32)
-            self._distinct = enter(self._keys, _SECRET, self._slots)
+        self._keys = _keys(ids)
+        self._slots = np.full(1 << (2 * len(ids) - 1).bit_length(), NOWHERE, np.int32)
+        self._distinct = enter(self._keys, _SECRET, self._slots)
+        self._places: dict[Id, int] | None = None
 
     def __len__(self) -> int:
         """How many different ids there are."""
@@ -69,7 +65,10 @@ class IdTable:
 
     def get(self, id: Id) -> int:
         """Where the id is."""
-        if not len(self._slots):
+        if len(self._ids) <= _FEW:
+            if self._places is None:
+                ids, places = self._ids.to_pylist(), range(len(self._ids))
+                self._places = dict(zip(reversed(ids), reversed(places), strict=True))
             return self._places.get(id, NOWHERE)
         if isinstance(id, str) is not self._of_texts:
             return NOWHERE
@@ -79,23 +78,19 @@ class IdTable:
 
     def find(self, ids: pa.Array) -> Integers:
         """Where each of the ids of an array is."""
-        if ids.type != self._type:
-            return np.full(len(ids), NOWHERE)
-        if not len(self._slots):
-            get = self._places.get
-            return np.array([get(id, NOWHERE) for id in ids.to_pylist()], np.int64)
-        found = np.empty(len(ids), np.int64)
-        find_all(_keys(ids), self._keys, _SECRET, self._slots, found)
+        found = np.full(len(ids), NOWHERE, np.int64)
+        if ids.type == self._ids.type:
+            find_all(_keys(ids), self._keys, _SECRET, self._slots, found)
         return found
 
 
 def _keys(ids: pa.Array) -> Keys:
     _, first, *rest = ids.buffers()
     if pa.types.is_string(ids.type):
-        starts = np.frombuffer(first, np.int32)[ids.offset : ids.offset + len(ids) + 1]
+        starts = np.frombuffer(first or b"", np.int32)[ids.offset : ids.offset + len(ids) + 1]
         data = np.frombuffer(rest[0] or b"", np.uint8)
         return Keys(starts, data, len(ids))
-    data = np.frombuffer(first, np.uint8)[8 * ids.offset : 8 * (ids.offset + len(ids))]
+    data = np.frombuffer(first or b"", np.uint8)[8 * ids.offset : 8 * (ids.offset + len(ids))]
     return Keys(np.zeros(0, np.int32), data, len(ids))
 
 

@@ -237,6 +237,9 @@ class Index:
     def _require_new(self, id: Id) -> None:
         if self._find(id) is not None:
             raise SubscriptionError(f"there is a subscription {id!r} already")
+        self._require_kind(id)
+
+    def _require_kind(self, id: Id) -> None:
         if self._kind is None or not self._size:
             self._kind = type(id)
         elif type(id) is not self._kind:
@@ -250,8 +253,10 @@ class Index:
             if len(known):
                 id = ids[int(known[0])].as_py()
                 raise SubscriptionError(f"there is a subscription {id!r} already")
-        for id in (ids if self._pending else ids[:1]).to_pylist():
-            self._require_new(id)
+        for id in ids.to_pylist() if self._pending else ():
+            if id in self._pending:
+                raise SubscriptionError(f"there is a subscription {id!r} already")
+        self._require_kind(ids[0].as_py())
 
     def _locate(self, ids: pa.Array) -> list[_Place]:
         """Where many subscriptions are: a segment, or None for the pending ones; which of the ids

@@ -48,13 +48,14 @@ def points(conditions: Conditions, numbers: NDArray[Any]) -> set[int]:
     """Those conditions, of the ones given, that can be part of a key."""
     found: set[int] = set()
     taken: set[tuple[str, str, Any]] = set()
+    sets, attributes = conditions.sets, conditions.attributes
     for number in numbers.tolist():
-        held = conditions.sets[number]
+        held = sets[number]
         if is_point(held):
-            attribute = conditions.attributes[number]
-            own = {(attribute, name, bounds[0]) for name, bounds in held.spans.items()}
-            if not own & taken:
-                taken |= own
+            attribute = attributes[number]
+            own = [(attribute, name, bounds[0]) for name, bounds in held.spans.items()]
+            if taken.isdisjoint(own):
+                taken.update(own)
                 found.add(number)
     return found
 

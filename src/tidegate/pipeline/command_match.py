@@ -204,6 +204,7 @@ class _Job:
         from tidegate.pipeline.matching import match as match_events
         from tidegate.pipeline.progress import Tasks, Watch, show
         from tidegate.pipeline.tally import tally
+        from tidegate.pipeline.writing import write_parquet
 
         seen = Observation()
         watched = events.observe(seen, count(lit(1)).alias("events"))
@@ -216,7 +217,7 @@ class _Job:
                 columns=self._kept(events),
                 shards=self.shards,
             )
-            notifications.write.parquet(f"file://{self.out}")
+            write_parquet(notifications, self.out)
         found = tally(self.out)
         show(out, seen.get["events"], found, clock.seconds(), self.shown)
 

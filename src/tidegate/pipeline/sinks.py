@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from tidegate.errors import SchemaError, StoreError, TidegateError
 from tidegate.pipeline.objects import replace_file
+from tidegate.pipeline.writing import write_parquet
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -79,8 +80,8 @@ class ParquetFolder:
     their own. A batch has at most a file for each of them and task.
 
     The folder must be seen by the driver and all executors under the same path, on a file system
-    where a rename is atomic. It belongs to one query: another one, or the same without its
-    checkpoint, is refused.
+    where a rename is atomic; a batch of which the driver does not see every row is refused. It
+    belongs to one query: another one, or the same without its checkpoint, is refused.
     """
 
     path: str
@@ -173,8 +174,7 @@ class ParquetFolder:
             )
         # without this every task sorts what it writes
         notifications.sparkSession.conf.set(_WRITERS, "8")
-        writer = notifications.withColumns(parts).write.partitionBy(*parts)
-        writer.parquet(f"file://{draft}")
+        write_parquet(notifications.withColumns(parts), draft, tuple(parts))
 
     def _folder(self, buckets: int) -> "Column":
         from pyspark.sql import functions as sql
