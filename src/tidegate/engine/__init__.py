@@ -22,7 +22,7 @@ What filters become
 - `owning`: which ranges are conditions, and which their entries' own
 - `block_entries`: what many subscriptions of one filter ask for, a column at a time
 - `draft`: all of that together, before it is decided where it is kept
-- `starts`: parts of flat arrays; `numbering`: which values are the same
+- `starts`: parts of flat arrays; `numbering`: which values are the same; `search`: binary
 
 Where they are kept
 

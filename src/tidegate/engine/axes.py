@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidegate.engine.arrow import Stretch
+from tidegate.engine.search import upto
 from tidegate.filters.lines import STRING, Line
 from tidegate.filters.values import BIGINT_MIN
 from tidegate.filters.valueset import ValueSet
@@ -72,13 +73,13 @@ class Axis:
         cuts = self._scaled(stretch.line.scale)
         if len(cuts) > _FEW and cuts.dtype == stretch.keys.dtype == np.int64:
             return self._looked_up(cuts, stretch)
-        return np.searchsorted(cuts, stretch.keys, side="right").astype(np.uint32)
+        return upto(cuts, stretch.keys).astype(np.uint32)
 
     def _looked_up(self, cuts: NDArray[np.int64], stretch: Stretch) -> Ranks:
         """Ranks from a table of all keys between the first and the last cut, if they are few."""
         scale, first, last = stretch.line.scale, int(cuts[0]), int(cuts[-1])
         if last - first > _TABLE or first == BIGINT_MIN:
-            return np.searchsorted(cuts, stretch.keys, side="right").astype(np.uint32)
+            return upto(cuts, stretch.keys).astype(np.uint32)
         table = self._tables.get(scale)
         if table is None:
             keys = np.arange(last - first + 2) + (first - 1)

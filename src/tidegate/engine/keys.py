@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from tidegate.engine.conditions import Conditions
 from tidegate.engine.encoded import EncodedBatch
+from tidegate.engine.search import before
 from tidegate.filters.lines import first_decimal
 from tidegate.filters.valueset import ValueSet
 
@@ -31,10 +32,10 @@ def is_point(held: ValueSet) -> bool:
     """Whether the set has one value at most on each line, and is not about text or absence."""
     if held.absent or held.texts or not held.spans:
         return False
-    return all(
-        len(bounds) == 2 and bounds[1] == _after(name, bounds[0])
-        for name, bounds in held.spans.items()
-    )
+    for name, bounds in held.spans.items():
+        if len(bounds) != 2 or bounds[1] != _after(name, bounds[0]):
+            return False
+    return True
 
 
 def _after(name: str, key: Any) -> Any:
@@ -114,11 +115,15 @@ class KeyTable:
         codes = np.zeros(batch.size, np.int64)
         known = np.ones(batch.size, np.bool_)
         for column, attribute in enumerate(self.attributes):
-            numbers = self._conditions.points.of_batch(batch, attribute)
+            numbers = self.conditions(batch, attribute)
             own = self._places[column][numbers]  # that of NO_CONDITION, the last, is -1
             known &= own >= 0
             codes = codes * len(self._distinct[column]) + own
         return self._groups(codes, known)
+
+    def conditions(self, batch: EncodedBatch, attribute: str) -> NDArray[np.int32]:
+        """For each event, the condition that its value of a key's attribute meets, or -1."""
+        return self._conditions.points.of_batch(batch, attribute)
 
     @cached_property
     def _places(self) -> list[NDArray[np.int32]]:
@@ -129,6 +134,11 @@ class KeyTable:
             places[distinct] = np.arange(len(distinct))
             found.append(places)
         return found
+
+    @cached_property
+    def finest(self) -> str:
+        """The attribute with the most conditions: it says most about the group."""
+        return self.attributes[int(np.argmax([len(distinct) for distinct in self._distinct]))]
 
     def group(self, numbers: Sequence[int]) -> int:
         """The group of one event, whose values meet these conditions of the attributes."""
@@ -147,7 +157,7 @@ class KeyTable:
     def _groups(self, codes: Integers, known: NDArray[np.bool_]) -> Integers:
         if self._by_place is not None:
             return np.where(known, self._by_place[np.where(known, codes, 0)], NO_GROUP)
-        at = np.minimum(np.searchsorted(self._codes, codes), len(self) - 1)
+        at = np.minimum(before(self._codes, codes), len(self) - 1)
         known &= self._codes[at] == codes
         return np.where(known, self._order[at], NO_GROUP)
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from tidegate.engine.cuts import has_int64_keys
 from tidegate.engine.encoded import EncodedBatch
 from tidegate.engine.ranges import Ranges
+from tidegate.engine.search import before
 from tidegate.engine.sweep_kernels import HIGHEST, LOWEST
 from tidegate.filters.lines import Line
 from tidegate.filters.schema import Schema
@@ -84,7 +85,7 @@ class EndTable:
         for stretch in batch.column(attribute).stretches:
             if line is not None and stretch.line == line:
                 cuts = self.cuts(attribute, line)
-                at = np.searchsorted(cuts, stretch.keys)
+                at = before(cuts, stretch.keys)
                 equal = cuts[np.minimum(at, len(cuts) - 1)] == stretch.keys
                 least[stretch.rows] = most[stretch.rows] = 2 * at + equal
         return least, most

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidegate.engine.arrow import Stretch
+from tidegate.engine.search import before
 from tidegate.filters.lines import ALL_LINES, STRING, Line
 from tidegate.filters.schema import Schema
 
@@ -65,7 +66,7 @@ class PointTable:
         keys, numbers = table
         if not len(keys):
             return np.full(len(stretch.keys), NO_CONDITION, np.int32)
-        at = np.minimum(np.searchsorted(keys, stretch.keys), len(keys) - 1)
+        at = np.minimum(before(keys, stretch.keys), len(keys) - 1)
         return np.where(keys[at] == stretch.keys, numbers[at], NO_CONDITION).astype(np.int32)
 
     def of_value(self, attribute: str, line: Line, key: Any) -> int:

@@ -27,8 +27,8 @@ from tidegate.filters.schema import Schema
 
 Integers: TypeAlias = NDArray[np.int64]
 Owned: TypeAlias = tuple[Integers, Ranges]  # entries, and the range each of them has
+_Ordered: TypeAlias = tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]
 
-_SMALL: Final = 65_536
 _NOTHING: Final = np.empty(0, np.int32)
 
 
@@ -131,29 +131,41 @@ class Sweep:
         return kernels.Spans(low, high, *zones)
 
     def events(self, batch: EncodedBatch) -> Iterator[tuple[kernels.Spans, kernels.Events]]:
-        """The events of a batch that have a key here, by the lines their values lie on."""
-        groups = self.key.groups(batch)
-        for order, lines in self.range_lines.split(batch):
-            order = order[groups[order] != NO_GROUP]
-            if not len(order):
-                continue
-            spans = self.spans(lines)
-            own = groups[order].astype(np.uint16 if len(self.group_start) < _SMALL else np.int64)
-            by_group = np.argsort(own, kind="stable")
-            order = order[by_group]
+        """The events of a batch with their groups, by the lines their values lie on."""
+        groups = self.key.groups(batch).astype(np.int32)
+        if not (groups != NO_GROUP).any():
+            return
+        for rows, lines in self.range_lines.split(batch):
+            row, least, most = self._in_order(batch, rows, lines)
+            yield self.spans(lines), kernels.Events(row, groups[row], least, most)
+
+    def _in_order(self, batch: EncodedBatch, rows: Integers, lines: Lines) -> _Ordered:
+        """Events by their most telling condition, then by their value on the first axis.
+
+        So neighbours meet the same entries. Sweeps with the same attributes share the order.
+        """
+
+        def order() -> _Ordered:
             values = [
                 self._table.values(batch, attribute, line)
                 for attribute, line in zip(self.attributes, lines, strict=True)
             ]
-            yield (
-                spans,
-                kernels.Events(
-                    order.astype(np.int32),
-                    own[by_group].astype(np.uint32),
-                    np.concatenate([least[order] for least, _ in values]) if values else _NOTHING,
-                    np.concatenate([most[order] for _, most in values]) if values else _NOTHING,
-                ),
+            place = self.key.conditions(batch, self.key.finest)[rows].astype(np.int64) << 32
+            if values:
+                place += values[0][0][rows]
+            row = rows[np.argsort(place)].astype(np.int32)
+            if not values:
+                return row, _NOTHING, _NOTHING
+            least, most = zip(*values, strict=True)
+            return (
+                row,
+                np.concatenate([numbers[row] for numbers in least]),
+                np.concatenate([numbers[row] for numbers in most]),
             )
+
+        key = (id(self._table), self.key.finest, self.attributes, lines)
+        found: _Ordered = batch.remember(key, order)
+        return found
 
     def count(self, batch: EncodedBatch, alive: NDArray[np.uint64], counts: Integers) -> None:
         """Add to each event how many subscriptions here it meets."""

@@ -48,10 +48,10 @@ class Spans(NamedTuple):
 
 
 class Events(NamedTuple):
-    """Events with a key of the partition, sorted by group."""
+    """Events, those that have about the same key and value side by side."""
 
     row: I32
-    group: U32
+    group: I32  # below 0 if there is none with the event's key
     least: I32  # by axis: the value, or LOWEST
     most: I32  # by axis: the value, or HIGHEST
 
@@ -102,6 +102,8 @@ def count(
     """
     for event in range(len(events.row)):
         group = events.group[event]
+        if group < 0:
+            continue
         base, stop = _reached(zone_start, spans, first, group, event)
         start = np.uint64(group_start[group])
         entry = start + ((base - np.uint64(zone_start[group])) << _SIX)
@@ -148,6 +150,8 @@ def write(
     for event in range(begin, len(events.row)):
         before = at
         group = events.group[event]
+        if group < 0:
+            continue
         base, stop = _reached(zone_start, spans, first, group, event)
         start = np.uint64(group_start[group])
         entry = start + ((base - np.uint64(zone_start[group])) << _SIX)
