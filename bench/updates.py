@@ -342,9 +342,19 @@ def _fresh(path: Path, event: pa.Table, *, alone: bool, expected: int) -> tuple[
 
 
 def _warm_up(rules: Rules) -> None:
-    """Load the compiled kernels before the clock runs."""
+    """Load the compiled kernels before the clock runs: of building, matching and all changes."""
     index = Index(rules.workload.schema)
-    index.add_many(rules.table.slice(0, 1_000))
+    some = rules.table.slice(0, 12_000)
+    index.add_many(some)
     index.flush()
-    index.match_batch(rules.events)
+    _one_change(index)
     index.match(rules.events.slice(0, 1).to_pylist()[0])
+    for first in (0, 4_000):
+        ids = some["id"].slice(first, 4_000)
+        index.match_batch(rules.events)
+        index.update_many(pa.table({"id": ids, "low": some["low"].slice(first, 4_000)}))
+        index.match_batch(rules.events)
+        index.remove_many(ids.combine_chunks())
+        index.add_many(some.slice(first, 4_000))
+    index.match_batch(rules.events)
+    index._wait()

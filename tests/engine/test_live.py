@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tidegate.engine import index as index_module
 from tidegate.engine.index import Index
-from tidegate.engine.live import Live, living_codes
+from tidegate.engine.live import Live, left, living_codes
 from tidegate.engine.segment import Segment
 
 
@@ -61,3 +61,51 @@ def test_subscriptions_are_updated_where_a_merge_has_put_them(
     assert len(index) == 20
     assert sorted(index.match({"x": 50})) == [*range(5), *range(15, 20)]
     assert sorted(index.match({"x": 108})) == [0, 1, 2, 3, 4, 5, 6, 7, *range(15, 20)]
+
+
+def added(index: Index, first: int, count: int) -> None:
+    ids = range(first, first + count)
+    index.add_many(pa.table({"id": ids, "low": ids}), filter="x > :low")
+
+
+def test_what_is_left_is_merged_when_changes_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(index_module, "_PENDING", 4)
+    monkeypatch.setattr(index_module, "_PAUSE", 0.05)
+    index = Index()
+    added(index, 0, 1000)
+    added(index, 1000, 10)
+    assert len(index._lives) == 2  # too few to be merged at once
+    index._wait()
+    assert [live.size for live in index._lives] == [1010]
+    index.remove_many(range(5))
+    index._wait()
+    assert [live.dead for live in index._lives] == [5]  # nothing new: that can wait
+    assert sorted(index.match({"x": 8})) == [5, 6, 7]
+
+
+def test_nobody_waits_for_a_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is due is merged, and a flush is made, though a thread waits for changes to pause."""
+    monkeypatch.setattr(index_module, "_PENDING", 4)
+    monkeypatch.setattr(index_module, "_PAUSE", 1e6)
+    index = Index()
+    added(index, 0, 1000)
+    for first in (1000, 1010, 1020, 1030, 1040):  # the last of three is due
+        added(index, first, 10)
+    waiting = index._merging
+    assert waiting is not None
+    while len(index._lives) > 3:
+        waiting.join(0.01)
+    index.flush()
+    assert not waiting.is_alive()
+    assert [live.size for live in index._lives] == [1050]
+    assert len(index.match({"x": 1e9})) == 1050
+
+
+def test_all_or_the_small_ones_are_left() -> None:
+    large, *small = (Live(SEGMENTS[size]) for size in (200, 64, 63, 1))
+    assert left([]) == left([large]) == []
+    assert left([large, small[0]]) == [large, small[0]]
+    huge = Live(segment(20_000))
+    assert left([huge, small[2]]) == []
+    assert left([small[2], huge, Live(SEGMENTS[1])])[0] is small[2]
+    assert huge not in left([small[2], huge, Live(SEGMENTS[1])])

@@ -17,6 +17,7 @@ copied before it is changed.
 
 import os
 import threading
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
@@ -32,7 +33,7 @@ from tidegate.engine.description import Description, Structure
 from tidegate.engine.draft import Drafter
 from tidegate.engine.encoded import EncodedBatch
 from tidegate.engine.ids import NOWHERE
-from tidegate.engine.live import ALL_ALIVE, Live, due, living_codes
+from tidegate.engine.live import ALL_ALIVE, Live, due, left, living_codes
 from tidegate.engine.matches import Matches
 from tidegate.engine.plain_columns import read_ids
 from tidegate.engine.segment import Alive, Segment, compared_lines
@@ -60,6 +61,7 @@ _Place: TypeAlias = tuple[Live | None, NDArray[Any], NDArray[Any]]
 
 _PENDING: Final = 2_048  # subscriptions that are compiled together
 _FEW: Final = 16  # pending subscriptions that a single event is compared with one by one
+_PAUSE: Final = 2.0  # seconds without a change, at least, after which what is left is merged
 
 
 class Index:
@@ -85,6 +87,9 @@ class Index:
         self._incomparable: dict[str, int] = {}
         self._meanings: Meanings = {}
         self._merging: threading.Thread | None = None
+        self._changed = 0
+        self._wake = threading.Event()  # there is something to be merged before changes pause
+        self._hurry = False  # what is left is not to be merged
         self._apart: Live | None = None  # is not merged with the others
         self._read_only = False
 
@@ -147,7 +152,7 @@ class Index:
         with self._writing:
             self._know_ids()
             with self._lock:
-                self._require_writable()
+                self._begin_change()
                 self._require_new(new.id)
                 self._pending[new.id] = new
                 self._size += 1
@@ -174,7 +179,7 @@ class Index:
         with self._writing:
             self._know_ids()
             with self._lock:
-                self._require_writable()
+                self._begin_change()
                 self._require_all_new(pa.concat_arrays([block.ids for block in blocks]))
             self._change(blocks, [])
 
@@ -184,7 +189,7 @@ class Index:
         with self._writing:
             self._know_ids()
             with self._lock:
-                self._require_writable()
+                self._begin_change()
                 found = self._found(plain)
                 new = changed(self._subscription(found), parameters, self.schema)
                 self._take_out(plain, found)
@@ -199,7 +204,7 @@ class Index:
         ids, columns = read_changes(table)
         with self._writing:
             self._know_ids()
-            self._require_writable()
+            self._begin_change()
             with self._lock:
                 places = self._locate(ids)
                 pending = {
@@ -216,7 +221,7 @@ class Index:
         plain = read_id(id)
         self._know_ids()
         with self._writing, self._lock:
-            self._require_writable()
+            self._begin_change()
             self._take_out(plain, self._found(plain))
             self._size -= 1
 
@@ -225,14 +230,15 @@ class Index:
         leaving = read_ids(ids)
         self._know_ids()
         with self._writing, self._lock:
-            self._require_writable()
+            self._begin_change()
             self._drop(leaving, self._locate(leaving))
             self._size -= len(leaving)
             self._merge_if_due()
 
-    def _require_writable(self) -> None:
+    def _begin_change(self) -> None:
         if self._read_only:
             raise TidegateError("the index was opened to be read only")
+        self._changed += 1
 
     def _require_new(self, id: Id) -> None:
         if self._find(id) is not None:
@@ -445,7 +451,10 @@ class Index:
         """
         with self._writing:
             self._version()
+            self._hurry = True
+            self._wake.set()
             self._wait()
+            self._hurry = False
             with self._lock:
                 lives = list(self._lives)
             if len(lives) > 1 or any(live.dead for live in lives):
@@ -458,25 +467,43 @@ class Index:
 
     def _merge_if_due(self) -> None:
         with self._lock:
-            if self._merging is None and self._due():
+            if self._due():
+                self._wake.set()
+            elif not self._left():
+                return
+            if self._merging is None:
                 self._merging = threading.Thread(
-                    target=self._merge_what_is_due, name="tidegate-merge", daemon=True
+                    target=self._merge_aside, name="tidegate-merge", daemon=True
                 )
                 self._merging.start()
 
     def _due(self) -> list[Live]:
         return due([live for live in self._lives if live is not self._apart], _PENDING)
 
-    def _merge_what_is_due(self) -> None:
+    def _left(self) -> list[Live]:
+        return left([live for live in self._lives if live is not self._apart])
+
+    def _merge_aside(self) -> None:
+        """Merge what is due, and what is left when changes pause for as long as that took."""
+        took = 0.0
         try:
             while True:
                 with self._lock:
-                    chosen = self._due()
-                    if not chosen:
+                    self._wake.clear()
+                    chosen, changed = self._due(), self._changed
+                    if not chosen and (self._hurry or not self._left()):
+                        self._merging = None
                         return
-                self._merge(chosen, know_ids=True)
-        finally:
+                if not chosen and not self._wake.wait(max(_PAUSE, took)):
+                    with self._lock:
+                        chosen = self._left() if self._changed == changed else []
+                if chosen:
+                    start = time.perf_counter()
+                    self._merge(chosen, know_ids=True)
+                    took = time.perf_counter() - start
+        except BaseException:
             self._merging = None
+            raise
 
     def _merge(self, lives: list[Live], *, know_ids: bool = False) -> None:
         """Make one segment of several, and put it in their place.

@@ -18,6 +18,7 @@ _BITS: Final = np.uint64(1) << np.arange(64, dtype=np.uint64)
 _ALIKE: Final = 3  # segments of like size that are merged
 _GROWTH: Final = 2.0  # a segment is like smaller ones if it is at most so many times all of them
 _CHANGED: Final = 0.1  # of all subscriptions new or dead, from which on everything is rebuilt
+_LEFT: Final = 0.001  # of all subscriptions new, from which on that is done when changes pause
 
 
 class Live:
@@ -111,3 +112,14 @@ def due(lives: list[Live], few: int) -> list[Live]:
         if place >= _ALIKE:
             chosen = place
     return ordered[:chosen]
+
+
+def left(lives: list[Live]) -> list[Live]:
+    """The segments to be merged when changes pause, so that matching does not go on with many.
+
+    All of them, if there is something in the smaller ones; otherwise these with each other.
+    """
+    small = sorted(lives, key=lambda live: live.size)[:-1]
+    if sum(live.size for live in small) > _LEFT * sum(live.size for live in lives):
+        return lives
+    return small if len(small) > 1 else []

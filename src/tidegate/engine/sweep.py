@@ -7,7 +7,7 @@ entries at a time (`sweep_kernels`), so the work follows the number of matches a
 of entries. It never changes.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -140,32 +140,42 @@ class Sweep:
             yield self.spans(lines), kernels.Events(row, groups[row], least, most)
 
     def _in_order(self, batch: EncodedBatch, rows: Integers, lines: Lines) -> _Ordered:
+        """Events in an order of their own, and their values on all axes."""
+
+        def make() -> _Ordered:
+            row = self._order(batch, rows, lines)
+            least, most = [_NOTHING], [_NOTHING]
+            for attribute, line in zip(self.attributes, lines, strict=True):
+                values = self._table.values(batch, attribute, line)
+                least.append(values[0][row])
+                most.append(values[1][row])
+            return row, np.concatenate(least), np.concatenate(most)
+
+        order = self._order_key(batch, rows, lines)
+        found: _Ordered = batch.remember((id(self._table), order, self.attributes, lines), make)
+        return found
+
+    def _order(self, batch: EncodedBatch, rows: Integers, lines: Lines) -> NDArray[np.int32]:
         """Events by their most telling condition, then by their value on the first axis.
 
-        So neighbours meet the same entries. Sweeps with the same attributes share the order.
+        So neighbours meet the same entries. Any order will do: the first segment that asks decides
+        about it for all others that look at the same attributes.
         """
 
-        def order() -> _Ordered:
-            values = [
-                self._table.values(batch, attribute, line)
-                for attribute, line in zip(self.attributes, lines, strict=True)
-            ]
+        def make() -> NDArray[np.int32]:
             place = self.key.conditions(batch, self.key.finest)[rows].astype(np.int64) << 32
-            if values:
-                place += values[0][0][rows]
-            row = rows[np.argsort(place)].astype(np.int32)
-            if not values:
-                return row, _NOTHING, _NOTHING
-            least, most = zip(*values, strict=True)
-            return (
-                row,
-                np.concatenate([numbers[row] for numbers in least]),
-                np.concatenate([numbers[row] for numbers in most]),
-            )
+            if lines:
+                place += self._table.values(batch, self.attributes[0], lines[0])[0][rows]
+            return rows[np.argsort(place)].astype(np.int32)
 
-        key = (id(self._table), self.key.finest, self.attributes, lines)
-        found: _Ordered = batch.remember(key, order)
+        found: NDArray[np.int32] = batch.remember(self._order_key(batch, rows, lines), make)
         return found
+
+    def _order_key(self, batch: EncodedBatch, rows: Integers, lines: Lines) -> Hashable:
+        """What sweeps have in common whose events can stand in one order."""
+        if len(rows) == batch.size:
+            return "order", self.key.finest, self.attributes[:1]
+        return "order", self.key.finest, self.attributes, lines
 
     def count(self, batch: EncodedBatch, alive: NDArray[np.uint64], counts: Integers) -> None:
         """Add to each event how many subscriptions here it meets."""
