@@ -74,7 +74,7 @@ def read(array: pa.Array) -> Raw | None:
     if is_.is_decimal32(array.type) or is_.is_decimal64(array.type):
         array = array.cast(pa.decimal128(array.type.precision, array.type.scale))
     kind = array.type
-    rows = np.flatnonzero(array.is_valid().to_numpy(zero_copy_only=False)).astype(np.int32)
+    rows = present_rows(array)
     if is_.is_dictionary(kind):
         if is_.is_string_view(kind.value_type):
             plain = array.dictionary.cast(pa.large_string())
@@ -104,6 +104,27 @@ def read(array: pa.Array) -> Raw | None:
     if is_.is_timestamp(kind):
         return _timestamps(present, rows)
     return Raw(OTHER_LINE, rows, np.zeros(len(rows), np.int64))
+
+
+def present_rows(array: pa.Array) -> Rows:
+    """The rows of an array whose values are not null."""
+    if _has_no_null(array):
+        return np.arange(len(array), dtype=np.int32)
+    return np.flatnonzero(array.is_valid().to_numpy(zero_copy_only=False)).astype(np.int32)
+
+
+def absent_rows(array: pa.Array) -> Rows:
+    """The rows of an array whose values are null."""
+    if _has_no_null(array):
+        return np.empty(0, np.int32)
+    return np.flatnonzero(array.is_null().to_numpy(zero_copy_only=False)).astype(np.int32)
+
+
+def _has_no_null(array: pa.Array) -> bool:
+    """Whether that can be seen at once; the nulls of some arrays are in what they refer to."""
+    is_ = pa.types
+    within = (is_.is_dictionary, is_.is_union, is_.is_run_end_encoded)
+    return not array.null_count and not any(refers(array.type) for refers in within)
 
 
 def stretch(raw: Raw) -> Stretch:

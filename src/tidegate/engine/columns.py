@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tidegate.engine.arrow import Keys, Rows, Stretch, conform, read, stretch
+from tidegate.engine.arrow import Keys, Rows, Stretch, absent_rows, conform, read, stretch
 from tidegate.errors import TidegateError
 from tidegate.filters.evaluate import value_of
 from tidegate.filters.expression import attribute_path
@@ -97,7 +97,7 @@ class Batch:
         if raw is None:
             values = [self._value(attribute, value) for value in array.to_pylist()]
             return _from_values(values, self._lines(attribute))
-        absent = np.flatnonzero(array.is_null().to_numpy(zero_copy_only=False)).astype(np.int32)
+        absent = absent_rows(array)
         parts = (stretch(raw),) if self.schema is None else conform(raw, self._lines(attribute))
         return Column(len(array), absent, tuple(part for part in parts if len(part.rows)))
 
