@@ -58,6 +58,8 @@ def spark(
 
     files = tmp_path_factory.mktemp("spark")
     options = {
+        # two JVMs of many small jobs on two cores: no time for thorough compilers and collectors
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.driver.host": "127.0.0.1",

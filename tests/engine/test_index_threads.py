@@ -258,7 +258,8 @@ def test_an_opened_index_may_be_changed_while_it_is_merged_for_the_first_time(
     assert opened.count_batch(events).tolist() == index.count_batch(events).tolist()
 
 
-def test_what_is_opened_apart_stays_mapped(tmp_path: Path) -> None:
+def test_what_is_opened_apart_stays_mapped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(index_module, "_PAUSE", 0.0)
     rules = trade(20_000, seed=1)
     table = rules.table()
     index = Index(rules.schema)

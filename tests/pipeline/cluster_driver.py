@@ -27,7 +27,7 @@ from tidegate.pipeline.sinks import Sink
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-RULES = 300_000
+RULES = 200_000
 FEW = 1_000
 BATCHES = 3
 SIZE = 400  # events of a batch

@@ -1,25 +1,20 @@
 """Under Spark Connect the pipeline does what it does under classic Spark."""
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
+
+from tests.pipeline.test_faults import environment
 
 ROOT = Path(__file__).parents[2]
 
 
 def test_batch_and_streams_run_under_spark_connect(tmp_path: Path) -> None:
     """In a process of its own: one process has one kind of Spark."""
-    paths = [str(ROOT / "src"), str(ROOT), os.environ.get("PYTHONPATH", "")]
     done = subprocess.run(
         [sys.executable, str(ROOT / "tests" / "pipeline" / "connected.py"), str(tmp_path)],
-        env={
-            **os.environ,
-            "PYTHONPATH": os.pathsep.join(paths),
-            "PYSPARK_PYTHON": sys.executable,
-            "SPARK_LOCAL_IP": "127.0.0.1",
-        },
+        env=environment(),
         cwd=tmp_path,
         capture_output=True,
         text=True,
