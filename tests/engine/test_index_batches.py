@@ -25,9 +25,12 @@ import tidegate as tg
 from tests import generate
 from tests.engine.test_columns import ARROW, MIXED, TYPES
 from tests.engine.test_index import SCHEMA, AnyIndex, Event, attempt, check, pairs
+from tidegate.engine.encoded import encode
 from tidegate.engine.index import Index
 from tidegate.engine.scan import ScanIndex
 from tidegate.engine.subscription import Id
+from tidegate.errors import TidegateError
+from tidegate.lab.trade import trade
 
 SIZES = (0, 1, 63, 64, 65, 511, 512, 513)
 
@@ -447,3 +450,29 @@ def test_a_hundred_thousand_events() -> None:
     assert rows_by_filter(tail, list(filters)) == {
         text: (np.flatnonzero(mask[99_937:])).tolist() for text, mask in filters.items()
     }
+
+
+def test_indexes_may_share_a_batch_also_while_they_change() -> None:
+    """What is kept of it is of the segments that were asked, never of those that came for them."""
+    rules = trade(3_000, seed=2)
+    table, events = rules.table(), rules.events(700)
+    first, second = Index(rules.schema), Index(rules.schema)
+    first.add_many(table.slice(0, 2_000))
+    second.add_many(table.slice(2_000))
+    shared = encode(events, rules.schema)
+    for start in range(0, 2_000, 400):
+        for index in (first, second):
+            assert index.count_batch(shared).tolist() == index.count_batch(events).tolist()
+            assert pairs(index.match_batch(shared)) == pairs(index.match_batch(events))
+        first.remove_many(table["id"].slice(start, 200))
+        first.update_many(table.select(["id", "low"]).slice(start + 200, 200))
+        first.flush()
+
+
+def test_a_batch_read_under_another_schema_is_refused() -> None:
+    rules = trade(10, seed=2)
+    index = Index(rules.schema)
+    index.add_many(rules.table())
+    for schema in (None, tg.Schema({"price": "double"})):
+        with pytest.raises(TidegateError, match="under another schema"):
+            index.count_batch(encode(rules.events(3), schema))

@@ -1,6 +1,7 @@
 """A batch of events, with what was worked out about it kept.
 
-Several structures look at the same columns of a batch; each column is read once.
+Several structures look at the same columns of a batch, and several indexes may; each column is read
+once. What is kept stays with the axis or table it was worked out for: as a key, that is held.
 """
 
 from collections.abc import Callable, Hashable
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 
 from tidegate.engine.axes import Axis
 from tidegate.engine.columns import Batch, Column
+from tidegate.filters.schema import Schema
 
 
 class EncodedBatch:
@@ -31,7 +33,7 @@ class EncodedBatch:
 
     def ranks(self, axis: Axis, attribute: str, stretch: int) -> NDArray[np.uint32]:
         """The ranks of one stretch of an attribute's column on an axis."""
-        key = (id(axis), attribute, stretch)  # the axis outlives the batch: its segment holds it
+        key = (axis, attribute, stretch)
         found: NDArray[np.uint32] = self.remember(
             key, lambda: axis.ranks(self.column(attribute).stretches[stretch])
         )
@@ -43,3 +45,8 @@ class EncodedBatch:
         if found is None:
             found = self._known[key] = make()
         return found
+
+
+def encode(batch: Any, schema: Schema | None) -> EncodedBatch:
+    """A batch of events as indexes of that schema read it."""
+    return EncodedBatch(Batch(batch, schema))

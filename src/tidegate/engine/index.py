@@ -27,11 +27,10 @@ from numpy.typing import NDArray
 
 from tidegate.engine import store
 from tidegate.engine.alike import alike
-from tidegate.engine.columns import Batch
 from tidegate.engine.conditions import Meanings
 from tidegate.engine.description import Description, Structure
 from tidegate.engine.draft import Drafter
-from tidegate.engine.encoded import EncodedBatch
+from tidegate.engine.encoded import EncodedBatch, encode
 from tidegate.engine.ids import NOWHERE
 from tidegate.engine.live import ALL_ALIVE, Live, due, left, living_codes
 from tidegate.engine.matches import Matches
@@ -647,8 +646,9 @@ class Index:
     def match_batch(self, batch: Any, /) -> pa.Table:
         """Which event meets which subscription, as pairs of an event's row and an id.
 
-        A batch is an Arrow record batch or table, a pandas frame, or a list of mappings. The ids
-        are dictionary-encoded; within each chunk of the table, pairs are grouped by event.
+        A batch is an Arrow record batch or table, a pandas frame, or a list of mappings; or what
+        `engine.encoded.encode` made of one, for several indexes to share. The ids are
+        dictionary-encoded; within each chunk of the table, pairs are grouped by event.
         """
         version = self._version()
         encoded = self._encoded(batch, version)
@@ -679,7 +679,9 @@ class Index:
         return self.get(id).bound.explain(event)
 
     def _encoded(self, batch: Any, version: Version) -> EncodedBatch:
-        encoded = EncodedBatch(Batch(batch, self.schema))
+        encoded = batch if isinstance(batch, EncodedBatch) else encode(batch, self.schema)
+        if encoded.batch.schema != self.schema:
+            raise TidegateError("the batch was read under another schema than the index has")
         compared: dict[str, set[str]] = {}
         for segment, _ in version:
             for attribute, lines in segment.compared.items():

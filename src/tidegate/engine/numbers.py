@@ -71,7 +71,7 @@ class EndTable:
         self, batch: EncodedBatch, attribute: str, line: Line | None
     ) -> tuple[Numbers, Numbers]:
         """Of each event its number twice; without a value on the line, LOWEST and HIGHEST."""
-        key = (id(self), attribute, line)  # the table outlives the batch: its segment holds it
+        key = (self, attribute, line)
         found: tuple[Numbers, Numbers] = batch.remember(
             key, lambda: self._values(batch, attribute, line)
         )

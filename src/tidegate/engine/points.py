@@ -48,7 +48,7 @@ class PointTable:
 
     def of_batch(self, batch: "EncodedBatch", attribute: str) -> Numbers:
         """For each event, the condition that its value meets, or `NO_CONDITION`."""
-        key = (id(self), attribute)  # the table outlives the batch: its segment holds it
+        key = (self, attribute)
         found: Numbers = batch.remember(key, lambda: self._of_batch(batch, attribute))
         return found
 

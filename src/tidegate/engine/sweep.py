@@ -152,7 +152,7 @@ class Sweep:
             return row, np.concatenate(least), np.concatenate(most)
 
         order = self._order_key(batch, rows, lines)
-        found: _Ordered = batch.remember((id(self._table), order, self.attributes, lines), make)
+        found: _Ordered = batch.remember((self._table, order, self.attributes, lines), make)
         return found
 
     def _order(self, batch: EncodedBatch, rows: Integers, lines: Lines) -> NDArray[np.int32]:

@@ -15,6 +15,7 @@ from typing import Final, Literal
 import numpy as np
 import pyarrow as pa
 
+from tidegate.engine.encoded import encode
 from tidegate.pipeline.building import met
 from tidegate.pipeline.malformed import ERROR, sound
 from tidegate.pipeline.matcher import Matcher, Visits
@@ -114,10 +115,11 @@ class Notifier:
 
     def _counts(self, events: pa.RecordBatch, visits: Visits) -> Iterator[pa.RecordBatch]:
         counts = np.zeros(len(events), np.int64)
+        shared = encode(events, self._matcher.schema)
         for shard, visiting in visits:
             index = self._matcher.part(shard).index
             if visiting is None:
-                counts += index.count_batch(events)
+                counts += index.count_batch(shared)
             else:
                 counts[visiting] += index.count_batch(events.take(pa.array(visiting)))
         self._size = 1 << 30
@@ -125,10 +127,11 @@ class Notifier:
 
     def _met(self, events: pa.RecordBatch, visits: Visits) -> Iterator[tuple[int, Rows, Rows]]:
         """Shards, rows of events, and the numbers that these meet there."""
+        shared = encode(events, self._matcher.schema)
         for shard, visiting in visits:
             index = self._matcher.part(shard).index
             if visiting is None:
-                yield shard, *met(index, events)
+                yield shard, *met(index, shared)
             else:
                 rows, numbers = met(index, events.take(pa.array(visiting)))
                 yield shard, visiting[rows], numbers
