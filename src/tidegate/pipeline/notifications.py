@@ -37,6 +37,7 @@ ALWAYS: Final = [("version", "bigint", pa.int64()), ("error", "string", pa.strin
 
 _PAIRS: Final = 500_000  # of one batch that goes back to Spark, about
 _FIRST: Final = 512  # events that are matched to see how many pairs there are
+_MOST: Final = 2**16  # events at once, if they are put in order
 _NO_TEXTS: Final = pa.array([], pa.string())
 
 
@@ -101,8 +102,9 @@ class Notifier:
     def _lists(self, events: pa.RecordBatch, visits: Visits) -> Iterator[pa.RecordBatch]:
         found = list(self._met(events, visits))
         rows = np.concatenate([np.empty(0, np.int64), *(own for _, own, _ in found)])
-        order = np.argsort(rows, kind="stable") if (np.diff(rows) < 0).any() else None
-        if order is not None:
+        order = None
+        if (np.diff(rows) < 0).any():
+            order = np.argsort(rows.astype(np.uint16), kind="stable")  # by counting, not comparing
             rows = rows[order]
         values = self._named(found, order)
         ends = np.searchsorted(rows, np.arange(len(events) + 1)).astype(np.int32)
@@ -153,7 +155,7 @@ class Notifier:
 
     def _fit(self, events: int, found: int) -> None:
         """Take as many events at once as make about so many pairs."""
-        self._size = max(64, min(_PAIRS * events // max(found, 1), 1 << 16))
+        self._size = max(64, min(_PAIRS * events // max(found, 1), _MOST))
 
     def _batch(
         self, events: pa.RecordBatch, found: list[pa.Array], errors: pa.Array | None = None
