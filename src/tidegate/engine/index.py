@@ -452,8 +452,10 @@ class Index:
             self._version()
             self._hurry = True
             self._wake.set()
-            self._wait()
-            self._hurry = False
+            try:
+                self._wait()
+            finally:
+                self._hurry = False
             with self._lock:
                 lives = list(self._lives)
             if len(lives) > 1 or any(live.dead for live in lives):
@@ -679,8 +681,11 @@ class Index:
         return self.get(id).bound.explain(event)
 
     def _encoded(self, batch: Any, version: Version) -> EncodedBatch:
-        encoded = batch if isinstance(batch, EncodedBatch) else encode(batch, self.schema)
-        if encoded.batch.schema != self.schema:
+        if not isinstance(batch, EncodedBatch):
+            encoded = encode(batch, self.schema)
+        elif batch.batch.schema == self.schema:
+            encoded = batch
+        else:
             raise TidegateError("the batch was read under another schema than the index has")
         compared: dict[str, set[str]] = {}
         for segment, _ in version:
