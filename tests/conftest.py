@@ -13,7 +13,9 @@ if TYPE_CHECKING:
 
 # The everyday profile tries the same examples on every run, so a failure is about the change at
 # hand. The long one goes looking for new ones, and prints how to come back to what it finds.
-settings.register_profile("default", derandomize=True, deadline=None, database=None)
+settings.register_profile(
+    "default", max_examples=50, derandomize=True, deadline=None, database=None
+)
 settings.register_profile("long", max_examples=1_000, deadline=None, database=None, print_blob=True)
 settings.load_profile("long" if os.environ.get("TIDEGATE_LONG") == "1" else "default")
 

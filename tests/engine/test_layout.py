@@ -29,7 +29,7 @@ EITHER = pytest.mark.parametrize("typed", [True, False], ids=["schema", "no sche
 SEEDS = st.integers(0, 2**32)
 
 
-@settings(max_examples=80)
+@settings(max_examples=40)
 @given(seed=SEEDS, blocks=st.integers(1, 5), rows=st.sampled_from([4, 20, 70]))
 def test_all_structures_match_as_a_scan(seed: int, blocks: int, rows: int) -> None:
     with small_sizes():

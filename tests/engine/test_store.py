@@ -801,7 +801,7 @@ def test_every_section_is_needed_and_of_its_type(
 
 
 @pytest.mark.parametrize("typed", [True, False])
-@settings(max_examples=150)
+@settings(max_examples=75)
 @given(data=st.data())
 def test_whatever_a_file_says_nothing_crashes(
     typed: bool, originals: dict[bool, Path], tmp_path_factory: Any, data: st.DataObject
