@@ -6,6 +6,7 @@ What people use
 
 - `index`: which subscriptions want an event, while they come, change and go
 - `subscription`: what a subscription is, and what many of one filter are
+- `updating`: what many become when their parameters change
 - `tables`: how they come in many at once; `plain_columns`: what their columns hold
 - `ids`: which code has an id
 - `matches`: the ids that one event met

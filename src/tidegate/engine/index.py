@@ -37,7 +37,7 @@ from tidegate.engine.matches import Matches
 from tidegate.engine.plain_columns import read_ids
 from tidegate.engine.segment import Alive, Segment, compared_lines
 from tidegate.engine.single import own_line, place_of
-from tidegate.engine.sources import Columns, Sources, concatenate
+from tidegate.engine.sources import Sources, concatenate
 from tidegate.engine.subscription import (
     Block,
     Id,
@@ -49,6 +49,7 @@ from tidegate.engine.subscription import (
     subscribe,
 )
 from tidegate.engine.tables import read_changes, read_table
+from tidegate.engine.updating import Place, changed_rows
 from tidegate.errors import SubscriptionError, TidegateError
 from tidegate.filters.evaluate import Explanation
 from tidegate.filters.expression import predicates
@@ -56,7 +57,6 @@ from tidegate.filters.filter import Filter
 from tidegate.filters.schema import Schema
 
 Version: TypeAlias = tuple[tuple[Segment, Alive], ...]
-_Place: TypeAlias = tuple[Live | None, NDArray[Any], NDArray[Any]]
 
 _PENDING: Final = 2_048  # subscriptions that are compiled together
 _FEW: Final = 16  # pending subscriptions that a single event is compared with one by one
@@ -212,7 +212,7 @@ class Index:
                     if live is None
                     for row in rows.tolist()
                 }
-            blocks, singles = self._changes(ids, columns, places, pending)
+            blocks, singles = changed_rows(ids, columns, places, pending, self.schema)
             self._change(blocks, singles, ids, places)
 
     def remove(self, id: Id, /) -> None:
@@ -263,11 +263,11 @@ class Index:
                 raise SubscriptionError(f"there is a subscription {id!r} already")
         self._require_kind(ids[0].as_py())
 
-    def _locate(self, ids: pa.Array) -> list[_Place]:
+    def _locate(self, ids: pa.Array) -> list[Place]:
         """Where many subscriptions are: a segment, or None for the pending ones; which of the ids
         are there; and their codes. An unknown id is a `SubscriptionError`.
         """
-        places: list[_Place] = []
+        places: list[Place] = []
         left = np.arange(len(ids))
         if self._pending:
             here = np.array([id in self._pending for id in ids.to_pylist()], np.bool_)
@@ -282,7 +282,7 @@ class Index:
             raise SubscriptionError(f"there is no subscription {ids[int(left[0])].as_py()!r}")
         return [place for place in places if len(place[1])]
 
-    def _drop(self, ids: pa.Array, places: Sequence[_Place]) -> None:
+    def _drop(self, ids: pa.Array, places: Sequence[Place]) -> None:
         """Take subscriptions out that are, or were a moment ago, in these places."""
         there = {id(live) for live in self._lives}
         if not all(id(live) in there for live, _, _ in places):  # merged since, or were pending
@@ -305,68 +305,12 @@ class Index:
         if not live.size:
             self._lives.remove(live)
 
-    def _changes(
-        self,
-        ids: pa.Array,
-        columns: dict[str, pa.Array],
-        places: list[_Place],
-        pending: dict[int, Subscription],
-    ) -> tuple[list[Block], list[Subscription]]:
-        """Subscriptions with some parameters changed: those that came in blocks as blocks again."""
-        blocks: list[Block] = []
-        singles: list[Subscription] = []
-        for live, rows, codes in places:
-            if live is None:
-                singles += [self._changed_cells(old, columns, row) for row, old in pending.items()]
-                continue
-            segment = live.segment
-            parts = segment.sources.part[codes]
-            for number in np.unique(parts).tolist():
-                here = np.flatnonzero(parts == number)
-                part = segment.sources.parts[number]
-                if isinstance(part, Columns):
-                    old_rows = segment.sources.row[codes[here]]
-                    blocks += self._changed_block(part, old_rows, ids, columns, rows[here])
-                else:
-                    singles += [
-                        self._changed_cells(segment.subscription(int(code)), columns, int(row))
-                        for code, row in zip(codes[here], rows[here], strict=True)
-                    ]
-        return blocks, singles
-
-    def _changed_cells(
-        self, old: Subscription, columns: dict[str, pa.Array], row: int
-    ) -> Subscription:
-        cells = {name: column[row].as_py() for name, column in columns.items()}
-        known = old.parameters
-        given = {name: value for name, value in cells.items() if name in known or value is not None}
-        return changed(old, given, self.schema)
-
-    def _changed_block(
-        self,
-        block: Columns,
-        old_rows: NDArray[Any],
-        ids: pa.Array,
-        columns: dict[str, pa.Array],
-        rows: NDArray[Any],
-    ) -> list[Block]:
-        taken = pa.array(rows)
-        cells: dict[str, pa.Array] = {"id": ids.take(taken)}
-        for name, column in block.columns.items():
-            if name not in columns:
-                cells[name] = column.take(pa.array(old_rows))
-        for name, column in columns.items():
-            own = column.take(taken)
-            if name in block.columns or own.null_count < len(own):
-                cells[name] = own
-        return read_table(pa.table(cells), block.filter, self.schema)
-
     def _change(
         self,
         blocks: list[Block],
         singles: list[Subscription],
         old: pa.Array | None = None,
-        places: Sequence[_Place] = (),
+        places: Sequence[Place] = (),
     ) -> None:
         """Add many subscriptions, for old ones if any, which are in these places, in one step."""
         count = sum(len(block) for block in blocks) + len(singles)
