@@ -8,7 +8,6 @@ its workers are there and have mapped the index; what that takes is a figure of 
 
 from __future__ import annotations
 
-import os
 import shutil
 import tempfile
 import time
@@ -22,7 +21,7 @@ import pyarrow.parquet as pq
 
 from bench.baselines import SparkJoin, spark_session
 from bench.figure import Figure
-from bench.processes import mapping
+from bench.processes import private_memory
 from tidegate.lab.matching import PADRES_B, padres
 from tidegate.lab.trade import Trade, narrowed, trade
 from tidegate.pipeline import Store, bases, compiling
@@ -263,16 +262,7 @@ class Case:
     def shared_memory(self) -> Figure:
         """What a worker has for itself after matching."""
         _to_nowhere(match(self.events(1_000), self.store, output="counts", columns=["event"]))
-        workers = mapping(f"{self.store.path}/bases/")
-        private = max(worker.private for worker in workers if worker.pid != os.getpid())
-        return Figure(
-            f"{self.title}, private memory of a worker",
-            private / 2**20,
-            None,
-            None,
-            "MB",
-            note=f"the index and its names, shared, have {_size(self.store) / 2**20:,.0f} MB",
-        )
+        return private_memory(self.title, Path(self.store.path) / "bases")
 
     def forget(self) -> None:
         """Remove everything."""
@@ -334,11 +324,6 @@ def _to_nowhere(found: DataFrame) -> None:
 
 def _mean_length(rows: DataFrame) -> float:
     return float(rows.selectExpr("avg(size(subscriptions)) AS mean").collect()[0]["mean"])
-
-
-def _size(store: Store) -> int:
-    place = Path(store.path) / "bases"
-    return sum(os.path.getsize(place / name) for name in os.listdir(place))
 
 
 def _count_nothing(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bench.figure import Figure
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
@@ -71,6 +73,22 @@ def watched(root: int) -> Iterator[Seen]:
     finally:
         enough.set()
         thread.join()
+
+
+def private_memory(title: str, bases: Path) -> Figure:
+    """What a worker that has mapped these bases has for itself, as a figure."""
+    size = sum(path.stat().st_size for path in bases.iterdir())
+    workers = [worker for worker in mapping(f"{bases}/") if worker.pid != os.getpid()]
+    alone = max(worker.alone for worker in workers)
+    return Figure(
+        f"{title}, private memory of a worker",
+        max(worker.private for worker in workers) / 2**20,
+        None,
+        None,
+        "MB",
+        note=f"{len(workers)} workers have mapped the index and its names, "
+        f"{size / 2**20:,.0f} MB; at most {alone / 2**20:.1f} MB of that are one worker's own",
+    )
 
 
 def _tree(roots: Iterable[int]) -> dict[int, list[str]]:

@@ -24,7 +24,7 @@ import pyarrow.parquet as pq
 
 import tidegate
 from bench.figure import Figure
-from bench.processes import cpu_seconds, executor, mapping
+from bench.processes import cpu_seconds, executor, private_memory
 from tidegate.lab.trade import Trade, trade
 from tidegate.pipeline import Store, compiling
 from tidegate.pipeline.cluster import Cluster, cluster
@@ -141,20 +141,7 @@ class _Case:
 
     def memory(self) -> Figure:
         """What a worker has for itself after matching."""
-        bases = Path(self.store.path) / "bases"
-        size = sum(path.stat().st_size for path in bases.iterdir())
-        workers = mapping(f"{bases}/")
-        private = max(worker.private for worker in workers)
-        alone = max(worker.alone for worker in workers)
-        return Figure(
-            f"{self.title}, private memory of a worker",
-            private / 2**20,
-            None,
-            None,
-            "MB",
-            note=f"{len(workers)} workers have mapped the index and its names, "
-            f"{size / 2**20:,.0f} MB; at most {alone / 2**20:.1f} MB of that are one worker's own",
-        )
+        return private_memory(self.title, Path(self.store.path) / "bases")
 
     def killed(self, spark: SparkSession) -> Figure:
         """How much longer a job takes when an executor is killed in its middle."""
