@@ -12,6 +12,8 @@ than what is written there.
 
 from __future__ import annotations
 
+import statistics
+import time
 from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -32,8 +34,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 BOXES = 200_000
-ASKED = 500
-ROUNDS = 5
+ASKED = 100  # few enough to stay in the cache between rounds
+ROUNDS = 25
 HUGE = 0.005  # of all boxes: a larger answer is bounded by writing it
 DOMAIN = 1000
 FREE = (-2, DOMAIN + 2)  # no limit at all, NULL included
@@ -183,9 +185,11 @@ def measure(name: str, stored: Drawn, asked: Drawn) -> Iterator[Figure]:
 def compare(name: str, ours: Any, questions: list[Any], theirs: Any, ends: list[Any]) -> Figure:
     """The store and the scan, asked the same one by one; and the store once more, all at once."""
     one_by_one, all_at_once = ours
-    cost = mean(lambda: deque((one_by_one(question) for question in questions), 0))
-    base = mean(lambda: deque((theirs(low, high) for low, high in ends), 0))
-    batched = mean(lambda: all_at_once(questions))
+    cost, base, batched = rounds(
+        lambda: deque((one_by_one(question) for question in questions), 0),
+        lambda: deque((theirs(low, high) for low, high in ends), 0),
+        lambda: all_at_once(questions),
+    )
     offsets, handles = all_at_once(questions)
     for i, (question, (low, high)) in enumerate(zip(questions, ends, strict=True)):
         rows = theirs(low, high)
@@ -209,16 +213,21 @@ def compare(name: str, ours: Any, questions: list[Any], theirs: Any, ends: list[
     )
 
 
-def mean(ask: Callable[[], object]) -> float:
-    """The time of one round of several, in µs per question.
+def rounds(*ways: Callable[[], object]) -> list[float]:
+    """The median of several rounds of asking, in µs per question, for each way to ask.
 
-    Rounds follow each other at once: all that is asked about was looked at shortly before, as a
-    filter is that has just been read.
+    Rounds take turns: what slows the machine down for a while slows all of them. What is asked
+    about is still in the processor's cache, as a filter is that has just been read: from memory
+    that was not touched for long, it takes about 5 µs more, most of it for the interpreter.
     """
-    with timed() as watch:
+    taken: list[list[float]] = [[] for _ in ways]
+    with timed():  # which keeps the garbage collector out, and the caches as they are
         for _ in range(ROUNDS):
-            ask()
-    return watch.seconds / ROUNDS / ASKED * 1e6
+            for ask, seconds in zip(ways, taken, strict=True):
+                start = time.process_time()
+                ask()
+                seconds.append(time.process_time() - start)
+    return [statistics.median(seconds) / ASKED * 1e6 for seconds in taken]
 
 
 def _warm_up(schema: tg.Schema, filters: list[Filter], question: Filter) -> None:

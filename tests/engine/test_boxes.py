@@ -490,8 +490,8 @@ for seed in range(6):
 def ends_one_too_far(patch: pytest.MonkeyPatch) -> None:
     real = Ruler.extent
 
-    def extent(self: Ruler, allowed: ValueSet) -> Any:
-        low, high, runs, exact = real(self, allowed)
+    def extent(self: Ruler, allowed: ValueSet, inner: bool = False) -> Any:
+        low, high, runs, exact = real(self, allowed, inner)
         return low, high + 1, runs, exact
 
     patch.setattr(Ruler, "extent", extent)
@@ -499,11 +499,14 @@ def ends_one_too_far(patch: pytest.MonkeyPatch) -> None:
 
 def texts_taken_for_decided(patch: pytest.MonkeyPatch) -> None:
     real = Ruler.extent
-    patch.setattr(Ruler, "extent", lambda self, allowed: (*real(self, allowed)[:3], True))
+    patch.setattr(Ruler, "extent", lambda *given: (*real(*given)[:3], True))
 
 
 def hull_taken_for_the_filter(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(store_module, "in_one_run", lambda extents: True)
+    real = Space._extents
+    patch.setattr(
+        Space, "_extents", lambda self, box, inner: real(self, box, inner)._replace(parts=1)
+    )
 
 
 def removed_boxes_left_in(patch: pytest.MonkeyPatch) -> None:

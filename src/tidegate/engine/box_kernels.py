@@ -51,6 +51,7 @@ _MANY: Final = 12  # of 64 boxes found, from which on their handles are written 
 NONE: Final = np.uint64(0)
 ONE: Final = np.uint64(1)
 ALL: Final = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
+_TOGETHER: Final = 2  # rows that are read before it is asked whether they leave a box
 _DOUBT: Final = np.uint64(64 * WORDS)  # a place behind the chunks of a tile
 
 
@@ -407,28 +408,28 @@ def _overlay(
 ) -> int:
     """What the rows leave of the live chunks, the bounds' buckets included; how many stay live."""
     size = packed.segments[g, BOXES_STOP] - packed.segments[g, BOXES] - 64 * CHUNK * tile
-    for i in range(count):
-        for w in range(live[i] * WORDS, (live[i] + 1) * WORDS):
-            left[w] = first_bits(size - 64 * w)
     words = chunk_count(packed.segments, g) * WORDS
     base = packed.segments[g, ROWS] - packed.segments[g, BUCKETS] * words + tile * 64 * WORDS
-    for k in range(steps):
-        bucket = plan[k, BEFORE] if within else plan[k, BEHIND]
-        if bucket < 0:
-            continue
-        row = base + bucket * words
-        kept = 0
-        for i in range(count):
-            own = np.uint64(live[i] * WORDS)
+    kept = 0
+    for i in range(count):
+        own = np.uint64(live[i] * WORDS)
+        for w in range(live[i] * WORDS, (live[i] + 1) * WORDS):
+            left[w] = first_bits(size - 64 * w)
+        for k in range(steps):
+            bucket = plan[k, BEFORE] if within else plan[k, BEHIND]
+            if bucket < 0:
+                continue
+            row = np.uint64(base + bucket * words) + own
             if within:
-                drop(left, own, packed.rows, np.uint64(row) + own)
+                drop(left, own, packed.rows, row)
             else:
-                meet(left, own, packed.rows, np.uint64(row) + own)
-            live[kept] = live[i]
-            if not is_empty(left, own):
-                kept += 1
-        count = kept
-    return count
+                meet(left, own, packed.rows, row)
+            if k % _TOGETHER == 0 and is_empty(left, own):
+                break
+        live[kept] = live[i]
+        if not is_empty(left, own):
+            kept += 1
+    return kept
 
 
 @inlined

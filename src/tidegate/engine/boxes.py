@@ -29,7 +29,7 @@ from tidegate.engine.box_kernels import SHARED
 from tidegate.engine.columns import Batch
 from tidegate.engine.integer_boxes import IntegerBoxes
 from tidegate.engine.ruler import Ruler
-from tidegate.engine.space import Boxes, Extents, Space, in_one_run
+from tidegate.engine.space import Boxes, Extents, Space
 from tidegate.errors import SchemaError, TidegateError
 from tidegate.filters.evaluate import value_of
 from tidegate.filters.expression import attribute_path
@@ -171,20 +171,20 @@ class BoxStore:
 
     def _integer_boxes(self, own: Boxes) -> list[tuple[_Ends, int]]:
         """The integer boxes of a filter, each with its flags."""
-        hull, exact = self._space.hull(own)
-        if exact and len(own) == 1 and in_one_run(hull):
+        hull = self._space.hull(own)
+        if hull.exact and len(own) == hull.parts == 1:
             return [(self._ends(hull), (_PART | _HULL | _INNER) * (1 + _SURE))]
-        inner = _INNER * (1 + _SURE) if exact else 0
+        inner = _INNER * (1 + _SURE) if hull.exact else 0
         parts = self._space.parts(own)
         if len(parts) == 1:
             found = [(self._ends(hull), _PART | _HULL | inner)]
         else:
             found = [
-                (self._ends(part), SHARED | (_PART * (1 + _SURE) if sure else _PART))
-                for part, sure in parts
+                (self._ends(part), SHARED | (_PART * (1 + _SURE) if part.exact else _PART))
+                for part in parts
             ]
             found.append((self._ends(hull), _HULL | inner))
-        if not exact:
+        if not hull.exact:
             found.append((self._ends(hull, turned=True), _INNER))
         return found
 
@@ -197,7 +197,7 @@ class BoxStore:
         sides: list[int] = []
         ends: list[int] = []
         low_sides = self._space.sides
-        for attribute, (low, high, _, exact) in extents.items():
+        for attribute, (low, high, _, exact) in extents.sets.items():
             side = low_sides[attribute]
             sides += (side, side + 1)
             ends += (high, -low) if turned and not exact else (low, -high)
@@ -249,15 +249,15 @@ class BoxStore:
             return self._unsearched(self._equal(f, self._filters) if own is None else with_boxes)
         sides = self._space.sides
         bounds = self._space.whole.copy()
-        hull, sure = self._space.hull(own)
-        for attribute, (low, high, _, exact) in hull.items():
+        hull = self._space.hull(own)
+        for attribute, (low, high, _, exact) in hull.sets.items():
             side = sides[attribute]
             if exact:
                 bounds[side], bounds[side + 1] = low, -high
             else:  # what of it is outside, a text may take away: who covers it touches it at least
                 bounds[side], bounds[side + 1] = high - 1, ~low
         beside = self._equal(f, self._beside)
-        return _Question(bounds[None], sure, beside, lambda g: covers(g, f))
+        return _Question(bounds[None], hull.exact, beside, lambda g: covers(g, f))
 
     def _contained(self, f: Filter) -> "_Question":
         own = self._boxes(f)
@@ -268,8 +268,8 @@ class BoxStore:
             return self._unsearched(beside)
         sides = self._space.sides
         bounds = self._space.no_limits[0].copy()
-        hull, exact = self._space.inner_hull(own)
-        for attribute, (low, high, _, _) in hull.items():
+        hull = self._space.hull(own, inner=True)
+        for attribute, (low, high, _, _) in hull.sets.items():
             side = sides.get(attribute)
             if side is None:
                 if low > LOWEST or high < HIGHEST:
@@ -279,7 +279,7 @@ class BoxStore:
                 bounds[side] = low
             if high < HIGHEST:
                 bounds[side + 1] = -high
-        sure = exact and len(own) == 1 and in_one_run(hull)
+        sure = hull.exact and len(own) == hull.parts == 1
         return _Question(bounds[None], sure, beside, lambda g: covers(f, g))
 
     def _overlapping(self, f: Filter) -> "_Question":
@@ -288,16 +288,15 @@ class BoxStore:
             with_any = (handle for handle in self._filters if handle not in self._empty)
             return self._unsearched(with_any if own is None else ())
         sides = self._space.sides
-        parts = self._space.parts(own)
         rows = []
         sure = True
-        for part, exact in parts:
+        for part in self._space.parts(own):
             row = self._space.no_limits[1].copy()
-            for attribute, (low, high, _, _) in part.items():
+            for attribute, (low, high, _, _) in part.sets.items():
                 side = sides[attribute]
                 row[side], row[side + 1] = high - 1, ~low
             rows.append(row)
-            sure = sure and exact
+            sure = sure and part.exact
         bounds = np.array(rows) if len(rows) > 1 else rows[0][None]
         return _Question(bounds, sure, list(self._beside), lambda g: overlaps(g, f))
 

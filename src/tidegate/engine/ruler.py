@@ -139,34 +139,26 @@ class Ruler:
         self._known = {None: HIGHEST, **{cut: self._known[cut] for cut in kept}}
         self._page(kept)
 
-    def extent(self, allowed: ValueSet) -> Extent:
-        """How far a set reaches, conditions on text left out; everywhere if it is loose."""
-        found = self._reach(allowed)
-        if found is None:
-            return _LOOSE
-        start, end, runs = found
-        return start[0], end[1], runs, not allowed.texts
+    def extent(self, allowed: ValueSet, inner: bool = False) -> Extent:
+        """How far a set reaches, conditions on text left out; everywhere if it is loose.
 
-    def inner_extent(self, allowed: ValueSet) -> Extent:
-        """How far a set can reach that lies within this one.
-
-        From `LOWEST` and up to `HIGHEST` where it can reach as far as the attribute's values.
+        Or, `inner`, how far a set can reach that lies within this one: from `LOWEST` and up to
+        `HIGHEST` where it can reach as far as the attribute's values.
         """
-        found = self._reach(allowed)
-        if found is None:
-            return _LOOSE
-        start, end, runs = found
-        low = LOWEST if start[1] <= self.low else start[1]
-        high = HIGHEST if end[0] >= self.high else end[0]
-        return low, high, runs, not allowed.texts
-
-    def _reach(self, allowed: ValueSet) -> tuple[_Labels, _Labels, int] | None:
-        """The labels around a set's start and around its end, and in how many runs it is."""
         found = self._stretches(allowed)
         if found is None:
-            return None
-        start, end = self._around(found[0][0]), self._around(found[-1][1])
-        return None if start is None or end is None else (start, end, len(found))
+            return _LOOSE
+        first, last = found[0][0], found[-1][1]
+        low, high = self._known.get(first), self._known.get(last)
+        if low is None or high is None:
+            start, end = self._around(first), self._around(last)
+            if start is None or end is None:
+                return _LOOSE
+            low, high = (start[1], end[0]) if inner else (start[0], end[1])
+        if inner:
+            low = LOWEST if low <= self.low else low
+            high = HIGHEST if high >= self.high else high
+        return low, high, len(found), not allowed.texts
 
     def runs(self, allowed: ValueSet) -> list[Extent]:
         """The stretches of a set, each of them by itself."""

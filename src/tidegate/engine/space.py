@@ -15,7 +15,7 @@ a box in the space. Any other has **parts** that are, and a **hull**, the smalle
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import product
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 from weakref import WeakSet
 
 import numpy as np
@@ -29,8 +29,18 @@ from tidegate.filters.schema import Schema
 
 Integers: TypeAlias = NDArray[np.int64]
 Boxes: TypeAlias = tuple[Box, ...]
-Extents: TypeAlias = dict[str, Extent]
-"""By attribute, how far a box reaches; where there is none, it has no limit."""
+
+
+class Extents(NamedTuple):
+    """How far a box reaches, by attribute; where there is none, it has no limit.
+
+    Then the number of parts that its runs make, and whether it is exact everywhere.
+    """
+
+    sets: dict[str, Extent]
+    parts: int
+    exact: bool
+
 
 MAX_PARTS: Final = 64
 """Parts that a filter may have; one that would have more has its hull for its only part."""
@@ -120,74 +130,56 @@ class Space:
             found.update(boxes.ends(side).tolist(), (-boxes.ends(side + 1)).tolist())
         return found
 
-    def hull(self, own: Boxes) -> tuple[Extents, bool]:
-        """How far boxes reach together; and whether they are exact, each of them, everywhere.
+    def hull(self, own: Boxes, inner: bool = False) -> Extents:
+        """How far boxes reach together; or, `inner`, how far one can that lies within these.
 
-        Attributes that have no dimension are left out.
+        Attributes that have no dimension are left out, unless it is `inner`: what has no limit
+        there may lie outside of these.
         """
         if len(own) == 1:
-            return self._extents(own[0])
-        found, exact = zip(*map(self._extents, own), strict=True)
-        return _hull(found), all(exact)
+            return self._extents(own[0], inner)
+        return _hull([self._extents(box, inner) for box in own])
 
-    def _extents(self, box: Box) -> tuple[Extents, bool]:
+    def _extents(self, box: Box, inner: bool) -> Extents:
         rulers = self.rulers
         found = {}
-        all_exact = True
+        parts, all_exact = 1, True
         for name, allowed in box.sets.items():
             ruler = rulers.get(name)
-            if ruler is not None:
-                found[name] = extent = ruler.extent(allowed)
-                all_exact = all_exact and extent[3]
-        return found, all_exact
+            if ruler is None:
+                if not inner:
+                    continue
+                ruler = Ruler(name, self.schema)
+            found[name] = extent = ruler.extent(allowed, inner)
+            parts *= extent[2]
+            all_exact = all_exact and extent[3]
+        return Extents(found, parts, all_exact)
 
-    def inner_hull(self, own: Boxes) -> tuple[Extents, bool]:
-        """How far boxes can reach that lie within these; and whether they are all exact.
-
-        Here, attributes that have no dimension are not left out: what has no limit there may lie
-        outside of these.
-        """
-        extents = []
-        all_exact = True
-        for box in own:
-            found = {}
-            for name, allowed in box.sets.items():
-                ruler = self.rulers.get(name) or Ruler(name, self.schema)
-                found[name] = extent = ruler.inner_extent(allowed)
-                all_exact = all_exact and extent[3]
-            extents.append(found)
-        return (extents[0] if len(own) == 1 else _hull(extents)), all_exact
-
-    def parts(self, own: Boxes) -> list[tuple[Extents, bool]]:
-        """The parts of a filter, and whether they are exact."""
-        found = [self._extents(box) for box in own]
-        if len(found) == 1 and in_one_run(found[0][0]):
+    def parts(self, own: Boxes) -> list[Extents]:
+        """The parts of a filter."""
+        found = [self._extents(box, inner=False) for box in own]
+        if len(found) == found[0].parts == 1:
             return found
-        sizes = [math.prod(runs for _, _, runs, _ in extents.values()) for extents, _ in found]
-        if sum(sizes) > MAX_PARTS:
-            return [(_hull([extents for extents, _ in found]), False)]
-        parts: list[tuple[Extents, bool]] = []
-        for box, (extents, exact), size in zip(own, found, sizes, strict=True):
-            if size == 1:
-                parts.append((extents, exact))
+        if sum([extents.parts for extents in found]) > MAX_PARTS:
+            return [Extents(_hull(found).sets, 1, False)]
+        parts: list[Extents] = []
+        for box, extents in zip(own, found, strict=True):
+            if extents.parts == 1:
+                parts.append(extents)
                 continue
-            runs = [self.rulers[name].runs(box.sets[name]) for name in extents]
+            runs = [self.rulers[name].runs(box.sets[name]) for name in extents.sets]
             for part in product(*runs):
                 exact = all(each[3] for each in part)
-                parts.append((dict(zip(extents, part, strict=True)), exact))
+                parts.append(Extents(dict(zip(extents.sets, part, strict=True)), 1, exact))
         return parts
-
-
-def in_one_run(extents: Extents) -> bool:
-    """Whether there is but one run of values on each attribute."""
-    return max([runs for _, _, runs, _ in extents.values()], default=1) == 1
 
 
 def _hull(extents: Sequence[Extents]) -> Extents:
     """How far boxes reach together; where one of them has no limit, they have none."""
     found = {}
-    for name in extents[0]:
-        if all(name in each for each in extents):
-            lows, highs, runs, exact = zip(*(each[name] for each in extents), strict=True)
+    for name in extents[0].sets:
+        if all(name in each.sets for each in extents):
+            lows, highs, runs, exact = zip(*(each.sets[name] for each in extents), strict=True)
             found[name] = min(lows), max(highs), max(runs), all(exact)
-    return found
+    parts = math.prod(runs for _, _, runs, _ in found.values())
+    return Extents(found, parts, all(each.exact for each in extents))
