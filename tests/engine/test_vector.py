@@ -67,8 +67,16 @@ def _planes(function: Any) -> Any:
 
 def _codes(function: Any) -> Any:
     @njit
-    def call(out, at, first, mask):  # type: ignore[no-untyped-def]
-        function(out, np.uint64(at), np.int32(first), np.uint64(mask))
+    def call(out, at, first, word):  # type: ignore[no-untyped-def]
+        return function(out, np.uint64(at), np.int32(first), np.uint64(word))
+
+    return call
+
+
+def _same(function: Any) -> Any:
+    @njit
+    def call(out, at, stop, number):  # type: ignore[no-untyped-def]
+        function(out, np.uint64(at), np.uint64(stop), np.int32(number))
 
     return call
 
@@ -109,6 +117,7 @@ _FORMS: dict[str, Callable[[Any], Any]] = {
     "tally": _planes,
     "transpose": _row,
     "write_codes": _codes,
+    "write_same": _same,
     "write_tagged": _tags,
     "at_most": _bounded,
     "at_least": _bounded,
@@ -233,18 +242,36 @@ def test_turning_64_rows() -> None:
         assert (_bits(one[8:520]) == turned).all()
 
 
-def test_writing_codes() -> None:
+@pytest.mark.parametrize("bytewise", [True, False], ids=["as bytes", "in quarters"])
+def test_writing_codes(bytewise: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(vector, "_PACKS_BYTES", bytewise)  # both ways run on every processor
     fast, plain = compiled("write_codes")
-    masks = [0, 1, 0x8000, 0xFFFF, 0x5555, 0xAAAA, *np.random.default_rng(9).integers(0, 2**16, 60)]
-    for mask in masks:
-        for first in (0, 5, 2**31 - 16, -(2**31)):
-            one, other = np.full(30, -7, np.int32), np.full(30, -7, np.int32)
-            fast(one, 9, first, mask)
-            plain(other, 9, first, mask)
-            count = int(mask).bit_count()
-            assert one[: 9 + count].tolist() == other[: 9 + count].tolist()
+    rng = np.random.default_rng(9)
+    drawn = [
+        int(np.packbits(rng.random(64) < share, bitorder="little").view(np.uint64)[0])
+        for share in (0.02, 0.2, 0.25, 0.3, 0.5, 0.55, 0.9)
+        for _ in range(10)
+    ]
+    for word in (*SINGLE, 2**16 - 1, 2**17 - 1, 2**32 - 1, 2**33 - 1, *drawn):
+        for first in (0, 5, 2**31 - 64, -(2**31)):
+            one, other = np.full(80, -7, np.int32), np.full(80, -7, np.int32)
+            count = fast(one, 9, first, np.uint64(word))
+            assert count == plain(other, 9, first, np.uint64(word)) == word.bit_count()
+            places = [first + i for i in range(64) if word >> i & 1]
+            assert one[9 : 9 + count].tolist() == other[9 : 9 + count].tolist() == places
             assert (one[:9] == -7).all()
-            assert (one[25:] == -7).all()
+            assert (one[73:] == -7).all()
+
+
+def test_writing_the_same_number() -> None:
+    fast, plain = compiled("write_same")
+    for length in (0, 1, 15, 16, 17, 40):
+        one, other = np.full(80, -7, np.int32), np.full(80, -7, np.int32)
+        fast(one, 9, 9 + length, 5)
+        plain(other, 9, 9 + length, 5)
+        stop = 9 + length
+        assert one[:stop].tolist() == other[:stop].tolist() == [-7] * 9 + [5] * length
+        assert (one[stop + 15 :] == -7).all()
 
 
 def test_writing_handles() -> None:

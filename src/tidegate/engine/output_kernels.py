@@ -15,7 +15,8 @@ import numpy as np
 from tidegate.engine.arrays import I32, I64, U32, U64, ZONE
 from tidegate.engine.compiled import kernel
 from tidegate.engine.entry_kernels import is_alive
-from tidegate.engine.vector import LOW_BITS, is_empty, lowest, popcount, transpose, write_codes
+from tidegate.engine.plain_vector import LOW_BITS
+from tidegate.engine.vector import is_empty, lowest, transpose, write_codes
 
 ZONE_WORDS: Final = ZONE * 8 + 8
 """The words of a zone in a tile: not a power of two, which caches dislike."""
@@ -160,10 +161,7 @@ def write_tile(
                 word = buffer[zone * np.uint64(ZONE_WORDS) + word_at]
                 code = codes[zone]
                 if at + np.uint64(ZONE) <= stop_at:
-                    for quarter in range(4):
-                        part = word >> np.uint64(16 * quarter) & np.uint64(0xFFFF)
-                        write_codes(out, at, np.int32(code + 16 * quarter), part)
-                        at += popcount(part)
+                    at += write_codes(out, at, np.int32(code), word)
                 else:
                     while word and at < stop_at:
                         out[at] = code + lowest(word)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from tidegate.engine.arrays import AND, AND_ROW, NO_ROW, OPERAND, OR_ROW, PUSH, ZONE
 from tidegate.engine.compiled import inlined, kernel
 from tidegate.engine.entry_kernels import is_alive
-from tidegate.engine.vector import WORDS, lowest, popcount, put, write_codes
+from tidegate.engine.vector import WORDS, lowest, put, write_codes
 from tidegate.engine.vector import meet as meet_row
 
 U64: TypeAlias = NDArray[np.uint64]
@@ -190,11 +190,8 @@ def _write(
     if held == np.uint64(0):
         return written
     if len(code_start) == 0 and len(alive) == 0:
-        for quarter in range(4):
-            part = held >> np.uint64(16 * quarter) & np.uint64(0xFFFF)
-            lowest_code = np.int32(first_code + np.int64(entry) + 16 * quarter)
-            write_codes(out, written, lowest_code, part)
-            written += popcount(part)
+        lowest_code = np.int32(first_code + np.int64(entry))
+        written += write_codes(out, written, lowest_code, held)
         return written
     while held:
         which = np.int64(entry + lowest(held))

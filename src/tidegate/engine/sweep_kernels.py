@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from tidegate.engine.compiled import allocating, inlined, kernel
 from tidegate.engine.entry_kernels import is_alive
-from tidegate.engine.vector import at_least, at_most, lowest, popcount, write_codes
+from tidegate.engine.vector import at_least, at_most, lowest, popcount, write_codes, write_same
 
 U64: TypeAlias = NDArray[np.uint64]
 U32: TypeAlias = NDArray[np.uint32]
@@ -34,6 +34,7 @@ LOWEST: Final = -(2**31)
 HIGHEST: Final = 2**31 - 1
 
 _ONE: Final = np.uint64(1)
+_SPILL: Final = 15  # places behind the last row that writing rows may overwrite
 _SIX: Final = np.uint64(6)  # bits of a place in a zone
 
 
@@ -163,11 +164,7 @@ def write(
             if code_start is None:
                 if alive is not None:
                     held &= _living(alive, np.uint64(first_code) + entry)
-                code = np.int32(first_code + np.int64(entry))
-                for quarter in range(4):
-                    part = held >> np.uint64(16 * quarter) & np.uint64(0xFFFF)
-                    write_codes(out_code, at, np.int32(code + 16 * quarter), part)
-                    at += popcount(part)
+                at += write_codes(out_code, at, np.int32(first_code + np.int64(entry)), held)
             else:
                 while held:
                     shared = entry + lowest(held)
@@ -181,8 +178,11 @@ def write(
                             at += _ONE
             entry += np.uint64(ZONE)
         row = events.row[event]
-        for i in range(before, at):
-            out_event[i] = row
+        if at + np.uint64(_SPILL) <= room:
+            write_same(out_event, before, at, np.int32(row))
+        else:
+            for i in range(before, at):
+                out_event[i] = row
     return len(events.row), int(at)
 
 
@@ -281,10 +281,7 @@ def meet(
         else:
             if len(alive) > 0:
                 held &= _living(alive, np.uint64(first_code + entry))
-            for quarter in range(4):
-                part = held >> np.uint64(16 * quarter) & np.uint64(0xFFFF)
-                write_codes(out, at, np.int32(first_code + entry + 16 * quarter), part)
-                at += popcount(part)
+            at += write_codes(out, at, np.int32(first_code + entry), held)
         entry += ZONE
     return int(at)
 

@@ -4,27 +4,28 @@ A **row** is eight 64-bit words: one bit for each of 512 events. The functions h
 rows, which lie in flat arrays of words, one after the other; a position is that of a row's first
 word. They are written as LLVM vectors of eight words, which every processor has in some form: one
 instruction where it has 512-bit registers, a few where it has not. Left to itself, LLVM does not
-find these vectors in loops over words.
+find these vectors in loops over words. What each of them does is said in `plain_vector`.
 
 They do not check bounds. With `NUMBA_BOUNDSCHECK=1` (as a test runs the kernels), and as a second
-opinion in the tests, the plain loops of `PLAIN` stand in for them; both do the same.
+opinion in the tests, the plain loops of `plain_vector` stand in for them; both do the same.
 """
 
 from collections.abc import Callable
 from typing import Any, Final
 
 from llvmlite import ir  # type: ignore[import-untyped]
-from numba import config, njit, types, uint64
+from numba import config, njit, types
 from numba.core import cgutils
+from numba.core.codegen import get_host_cpu_features
 from numba.extending import intrinsic
+
+from tidegate.engine import plain_vector
+from tidegate.engine.plain_vector import LOW_BITS
 
 WORDS: Final = 8
 """The words of a row."""
 EVENTS: Final = 512
 """The events of a block: the bits of a row."""
-
-LOW_BITS: Final = 6
-"""The bits of a count that `tally` adds to."""
 
 _I64 = ir.IntType(64)
 _I32 = ir.IntType(32)
@@ -32,6 +33,10 @@ _ROW = ir.VectorType(_I64, WORDS)
 _CODES = ir.VectorType(_I32, 16)
 _MASK = ir.VectorType(ir.IntType(1), 16)
 _EIGHT = ir.VectorType(ir.IntType(1), 8)
+_BYTES = ir.VectorType(ir.IntType(8), 64)
+_BITS = ir.VectorType(ir.IntType(1), 64)
+_FEATURES: Final = config.CPU_FEATURES or get_host_cpu_features()  # type: ignore[attr-defined,no-untyped-call]
+_PACKS_BYTES: Final = "+avx512vbmi2" in _FEATURES
 
 
 def _data(context: Any, builder: Any, kind: Any, array: Any) -> Any:
@@ -186,21 +191,70 @@ def _transpose(typing: Any, rows: Any, row: Any) -> Any:
     return types.void(rows, types.uint64), generate
 
 
-def _write_codes(typing: Any, out: Any, at: Any, first: Any, mask: Any) -> Any:
+def _write_codes(typing: Any, out: Any, at: Any, first: Any, word: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
         target = _data(context, builder, signature.args[0], given[0])
-        codes = builder.add(_spread(builder, given[2]), ir.Constant(_CODES, list(range(16))))
-        bits = builder.bitcast(builder.trunc(given[3], ir.IntType(16)), _MASK)
-        compress = cgutils.get_or_insert_function(  # type: ignore[no-untyped-call]
-            builder.module,
-            ir.FunctionType(_CODES, [_CODES, _MASK, _CODES]),
-            "llvm.experimental.vector.compress.v16i32",
-        )
-        packed = builder.call(compress, [codes, bits, ir.Constant(_CODES, ir.Undefined)])
-        _store(builder, packed, target, given[1], align=4)
+        base = _spread(builder, given[2])
+        if _PACKS_BYTES:
+            _write_packed(builder, target, given[1], base, given[3])
+        else:
+            _write_quarters(builder, target, given[1], base, given[3])
+        return builder.ctpop(given[3])
+
+    return types.uint64(out, types.uint64, types.int32, types.uint64), generate
+
+
+def _write_packed(builder: Any, target: Any, at: Any, base: Any, word: Any) -> None:
+    """Pack the places of all bits at once, as bytes; then make codes of as many as there are."""
+    places = ir.Constant(_BYTES, list(range(64)))
+    packed = _compressed(builder, places, builder.bitcast(word, _BITS))
+    count = builder.ctpop(word)
+
+    def write(part: int) -> None:
+        lanes = ir.Constant(_CODES, list(range(16 * part, 16 * part + 16)))
+        codes = builder.zext(builder.shuffle_vector(packed, packed, lanes), _CODES)
+        place = builder.add(at, ir.Constant(_I64, 16 * part))
+        _store(builder, builder.add(codes, base), target, place, align=4)
+
+    write(0)
+    with builder.if_then(builder.icmp_unsigned(">", count, ir.Constant(_I64, 16))):
+        write(1)
+        with builder.if_then(builder.icmp_unsigned(">", count, ir.Constant(_I64, 32))):
+            write(2)
+            write(3)
+
+
+def _write_quarters(builder: Any, target: Any, at: Any, base: Any, word: Any) -> None:
+    """Pack 16 codes at a time."""
+    for i in range(0, 64, 16):
+        codes = builder.add(base, ir.Constant(_CODES, list(range(i, i + 16))))
+        quarter = builder.trunc(builder.lshr(word, ir.Constant(_I64, i)), ir.IntType(16))
+        packed = _compressed(builder, codes, builder.bitcast(quarter, _MASK))
+        _store(builder, packed, target, at, align=4)
+        at = builder.add(at, builder.ctpop(builder.zext(quarter, _I64)))
+
+
+def _compressed(builder: Any, lanes: Any, chosen: Any) -> Any:
+    """The lanes that are chosen, side by side, and anything behind them."""
+    kind = lanes.type
+    compress = cgutils.get_or_insert_function(  # type: ignore[no-untyped-call]
+        builder.module,
+        ir.FunctionType(kind, [kind, chosen.type, kind]),
+        f"llvm.experimental.vector.compress.v{kind.count}i{kind.element.width}",
+    )
+    return builder.call(compress, [lanes, chosen, ir.Constant(kind, ir.Undefined)])
+
+
+def _write_same(typing: Any, out: Any, at: Any, stop: Any, number: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+        target = _data(context, builder, signature.args[0], given[0])
+        numbers = _spread(builder, given[3])
+        step = ir.Constant(_I64, 16)
+        with cgutils.for_range_slice(builder, given[1], given[2], step, intp=_I64) as (i, _):
+            _store(builder, numbers, target, i, align=4)
         return context.get_dummy_value()
 
-    return types.void(out, types.uint64, types.int32, types.uint64), generate
+    return types.void(out, types.uint64, types.uint64, types.int32), generate
 
 
 def _write_tagged(
@@ -218,11 +272,6 @@ def _write_tagged(
         target = _data(context, builder, signature.args[0], given[0])
         source = _data(context, builder, signature.args[2], given[2])
         mask, flags, shift = (_spread(builder, number, _ROW) for number in given[5:])
-        compress = cgutils.get_or_insert_function(  # type: ignore[no-untyped-call]
-            builder.module,
-            ir.FunctionType(_ROW, [_ROW, _EIGHT, _ROW]),
-            "llvm.experimental.vector.compress.v8i64",
-        )
         at, written = given[1], ir.Constant(_I64, 0)
         for i in range(0, 64, 8):
             place = ir.Constant(_I64, i)
@@ -231,8 +280,7 @@ def _write_tagged(
             byte = builder.trunc(builder.lshr(given[4], place), ir.IntType(8))
             chosen = builder.and_(builder.bitcast(byte, _EIGHT), held)
             handles = builder.lshr(tagged, shift)
-            packed = builder.call(compress, [handles, chosen, ir.Constant(_ROW, ir.Undefined)])
-            _store(builder, packed, target, at)
+            _store(builder, _compressed(builder, handles, chosen), target, at)
             bits = builder.zext(builder.bitcast(chosen, ir.IntType(8)), _I64)
             at = builder.add(at, builder.ctpop(bits))
             written = builder.or_(written, builder.shl(bits, place))
@@ -281,187 +329,45 @@ def _lowest(typing: Any, word: Any) -> Any:
     return types.uint64(types.uint64), generate
 
 
-# -- the same in plain loops
-
-
-def _plain_put(out, at, rows, row):  # type: ignore[no-untyped-def]
-    for w in range(8):
-        out[at + uint64(w)] = rows[row + uint64(w)]
-
-
-def _plain_meet(out, at, rows, row):  # type: ignore[no-untyped-def]
-    for w in range(8):
-        out[at + uint64(w)] &= rows[row + uint64(w)]
-
-
-def _plain_join(out, at, rows, row):  # type: ignore[no-untyped-def]
-    for w in range(8):
-        out[at + uint64(w)] |= rows[row + uint64(w)]
-
-
-def _plain_drop(out, at, rows, row):  # type: ignore[no-untyped-def]
-    for w in range(8):
-        out[at + uint64(w)] &= ~rows[row + uint64(w)]
-
-
-def _plain_meet_all(out, at, rows, refs, start, stop):  # type: ignore[no-untyped-def]
-    for i in range(start, stop):
-        for w in range(8):
-            out[at + uint64(w)] &= rows[uint64(refs[i]) * uint64(8) + uint64(w)]
-
-
-def _plain_meet_span(out, at, upto, low, high):  # type: ignore[no-untyped-def]
-    for w in range(8):
-        out[at + uint64(w)] &= upto[low + uint64(w)] ^ upto[high + uint64(w)]
-
-
-def _plain_join_span(out, at, upto, low, high):  # type: ignore[no-untyped-def]
-    for w in range(8):
-        out[at + uint64(w)] |= upto[low + uint64(w)] ^ upto[high + uint64(w)]
-
-
-def _plain_is_empty(rows, row):  # type: ignore[no-untyped-def]
-    found = uint64(0)
-    for w in range(8):
-        found |= rows[row + uint64(w)]
-    return found == uint64(0)
-
-
-def _plain_tally(planes, rows, row):  # type: ignore[no-untyped-def]
-    for w in range(8):
-        planes[8 * LOW_BITS + w] = uint64(0)
-    for i in range(2**LOW_BITS):
-        for w in range(8):
-            carry = rows[row + uint64(8 * i + w)]
-            for bit in range(LOW_BITS):
-                held = planes[8 * bit + w]
-                planes[8 * bit + w] = held ^ carry
-                carry &= held
-            planes[8 * LOW_BITS + w] |= carry
-
-
-def _plain_transpose(rows, row):  # type: ignore[no-untyped-def]
-    for w in range(8):
-        for i in range(64):
-            for j in range(i):
-                one = row + uint64(8 * i + w)
-                two = row + uint64(8 * j + w)
-                differ = (rows[one] >> uint64(j) ^ rows[two] >> uint64(i)) & uint64(1)
-                rows[one] ^= differ << uint64(j)
-                rows[two] ^= differ << uint64(i)
-
-
-def _plain_write_codes(out, at, first, mask):  # type: ignore[no-untyped-def]
-    place = at
-    for i in range(16):
-        if mask >> uint64(i) & uint64(1):
-            out[place] = first + i
-            place += uint64(1)
-
-
-def _plain_write_tagged(out, at, tags, first, word, mask, flags, bits):  # type: ignore[no-untyped-def]
-    place = at
-    written = uint64(0)
-    for i in range(64):
-        tag = tags[first + uint64(i)]
-        if word >> uint64(i) & uint64(1) and tag & mask == flags:
-            out[place] = tag >> bits
-            place += uint64(1)
-            written |= uint64(1) << uint64(i)
-    return written
-
-
-def _plain_at_most(numbers, at, bound):  # type: ignore[no-untyped-def]
-    found = uint64(0)
-    for i in range(64):
-        if numbers[at + uint64(i)] <= bound:
-            found |= uint64(1) << uint64(i)
-    return found
-
-
-def _plain_at_least(numbers, at, bound):  # type: ignore[no-untyped-def]
-    found = uint64(0)
-    for i in range(64):
-        if numbers[at + uint64(i)] >= bound:
-            found |= uint64(1) << uint64(i)
-    return found
-
-
-def _plain_popcount(word):  # type: ignore[no-untyped-def]
-    count = uint64(0)
-    while word:
-        word &= word - uint64(1)
-        count += uint64(1)
-    return count
-
-
-def _plain_lowest(word):  # type: ignore[no-untyped-def]
-    place = uint64(0)
-    while place < uint64(64) and not word >> place & uint64(1):
-        place += uint64(1)
-    return place
-
-
-_FORMS: Final[dict[str, tuple[Any, Any]]] = {
-    "put": (_put, _plain_put),
-    "meet": (_binary(_and), _plain_meet),
-    "join": (_binary(_or), _plain_join),
-    "drop": (_binary(_and_not), _plain_drop),
-    "meet_all": (_meet_all, _plain_meet_all),
-    "meet_span": (_with_span(_and), _plain_meet_span),
-    "join_span": (_with_span(_or), _plain_join_span),
-    "is_empty": (_is_empty, _plain_is_empty),
-    "tally": (_tally, _plain_tally),
-    "transpose": (_transpose, _plain_transpose),
-    "write_codes": (_write_codes, _plain_write_codes),
-    "write_tagged": (_write_tagged, _plain_write_tagged),
-    "at_most": (_compared("<="), _plain_at_most),
-    "at_least": (_compared(">="), _plain_at_least),
-    "popcount": (_popcount, _plain_popcount),
-    "lowest": (_lowest, _plain_lowest),
+VECTOR: Final = {
+    name: intrinsic(form)
+    for name, form in {
+        "put": _put,
+        "meet": _binary(_and),
+        "join": _binary(_or),
+        "drop": _binary(_and_not),
+        "meet_all": _meet_all,
+        "meet_span": _with_span(_and),
+        "join_span": _with_span(_or),
+        "is_empty": _is_empty,
+        "tally": _tally,
+        "transpose": _transpose,
+        "write_codes": _write_codes,
+        "write_same": _write_same,
+        "write_tagged": _write_tagged,
+        "at_most": _compared("<="),
+        "at_least": _compared(">="),
+        "popcount": _popcount,
+        "lowest": _lowest,
+    }.items()
 }
-VECTOR: Final = {name: intrinsic(forms[0]) for name, forms in _FORMS.items()}
-PLAIN: Final = {name: njit(error_model="numpy")(forms[1]) for name, forms in _FORMS.items()}
+PLAIN: Final = {name: njit(error_model="numpy")(getattr(plain_vector, name)) for name in VECTOR}
 _USED: Final = PLAIN if config.BOUNDSCHECK else VECTOR  # type: ignore[attr-defined]
 
 put: Any = _USED["put"]
-"""put(out, at, rows, row): the row at `at` becomes that at `row`."""
 meet: Any = _USED["meet"]
-"""meet(out, at, rows, row): it becomes its AND with that at `row`."""
 join: Any = _USED["join"]
-"""join(out, at, rows, row): it becomes its OR with that at `row`."""
 drop: Any = _USED["drop"]
-"""drop(out, at, rows, row): it loses what the row at `row` has."""
 meet_all: Any = _USED["meet_all"]
-"""meet_all(out, at, rows, refs, start, stop): AND with the rows numbered refs[start:stop]."""
 meet_span: Any = _USED["meet_span"]
-"""meet_span(out, at, upto, low, high): AND with what the row at `high` has and `low` has not."""
 join_span: Any = _USED["join_span"]
-"""join_span(out, at, upto, low, high): OR with what the row at `high` has and `low` has not."""
 is_empty: Any = _USED["is_empty"]
-"""is_empty(rows, row): whether no event is in the row."""
 tally: Any = _USED["tally"]
-"""tally(planes, rows, row): add 64 rows to the counters of 512 events, bit by bit.
-
-Rows 0 to 5 of `planes` hold the last six bits of each event's count; row 6 is set to the carry, 64
-each. A Harley-Seal counter, turned by 90 degrees."""
 transpose: Any = _USED["transpose"]
-"""transpose(rows, row): of 64 rows, each column of words is turned as a matrix of 64×64 bits."""
 write_codes: Any = _USED["write_codes"]
-"""write_codes(out, at, first, mask): the codes first + i of the bits i of 16, side by side.
-
-Sixteen places of `out` may be overwritten, whatever the mask."""
+write_same: Any = _USED["write_same"]
 write_tagged: Any = _USED["write_tagged"]
-"""write_tagged(out, at, tags, first, word, mask, flags, bits): handles side by side.
-
-A tag is a handle and, in so many `bits` at the end, flags. Of the 64 tags from `first` on that are
-in the word, the handles of those are written whose flags under the mask are these; returns which
-they are. Eight places of `out` behind the last one may be overwritten."""
 at_most: Any = _USED["at_most"]
-"""at_most(numbers, at, bound): which of the 64 numbers from `at` on are at most that."""
 at_least: Any = _USED["at_least"]
-"""at_least(numbers, at, bound): which of the 64 numbers from `at` on are at least that."""
 popcount: Any = _USED["popcount"]
-"""popcount(word): how many bits are set."""
 lowest: Any = _USED["lowest"]
-"""lowest(word): the place of the lowest bit that is set; 64 if there is none."""
