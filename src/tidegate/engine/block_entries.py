@@ -115,12 +115,21 @@ class BlockReader:
         """The number of the condition that the predicates state, for each row."""
         conditions = self._conditions
         codes, constants = self._distinct(predicates)
-        numbers = [ALWAYS] * len(constants)
-        for predicate in predicates:
-            given = _given(predicate, constants)
-            stated = [conditions.of(predicate, each) for each in given]
-            numbers = list(map(conditions.both, stated, numbers))
+        stated = [self._stated(predicate, constants) for predicate in predicates]
+        numbers = stated[0]
+        for others in stated[1:]:
+            numbers = list(map(conditions.both, others, numbers))
         return np.array(numbers, np.int32)[codes]
+
+    def _stated(self, predicate: Predicate, constants: "_Constants") -> list[int]:
+        """The numbers of what a predicate states, with its parameters bound in each way."""
+        if not predicate.is_open:
+            return [self._conditions.of(predicate)] * len(constants)
+        columns: list[Iterable[Any]] = [
+            constants.columns[c.name] if isinstance(c, Parameter) else repeat(c, len(constants))
+            for c in predicate.constants
+        ]
+        return self._conditions.of_each(predicate, zip(*columns, strict=True))
 
     def _program(self, rest: list[Node]) -> NDArray[np.int32]:
         size = len(self._block)
@@ -173,19 +182,6 @@ class _Constants:
 
 def _plain(name: str, column: pa.Array) -> list[Any]:
     return [constant(name, each) for each in column.to_pylist()]
-
-
-def _given(
-    predicate: Predicate, constants: _Constants
-) -> Iterable[tuple[Any, ...]] | Iterable[None]:
-    """What the constants of a predicate are, in each way; None if it has no parameters."""
-    if not predicate.is_open:
-        return repeat(None, len(constants))
-    columns: list[Iterable[Any]] = [
-        constants.columns[c.name] if isinstance(c, Parameter) else repeat(c, len(constants))
-        for c in predicate.constants
-    ]
-    return zip(*columns, strict=True)
 
 
 def _names(predicates: list[Predicate]) -> list[str]:

@@ -7,7 +7,7 @@ hold together, are one condition. `Conditions` gives each a number.
 """
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from decimal import Decimal
 from enum import Enum
@@ -29,11 +29,33 @@ ALWAYS: Final = -2
 """The number of a condition that every value meets, absent included."""
 
 Listed: TypeAlias = tuple[list[str], list[ValueSet], list[Node]]
-Meanings: TypeAlias = dict[tuple[Any, ...], tuple[Predicate, ValueSet, int | None]]
-"""By what a predicate says: the predicate, its set, and its number if that is NEVER or ALWAYS."""
+_Kind: TypeAlias = tuple[str, str, str]  # an attribute, an operator, and when it holds
+_Key: TypeAlias = tuple[Any, ...]  # the constants of a predicate, and of which types they are
+_Meaning: TypeAlias = tuple[Predicate, ValueSet, int | None]
+"""A predicate, its set, and its number if that is NEVER or ALWAYS."""
 
 _SAMPLE: Final = 64  # conditions whose memory is measured
 _REMEMBERED: Final = 100_000  # predicates whose sets are kept from segment to segment
+
+
+class Meanings:
+    """What predicates mean, by what they say; so many of them are kept from segment to segment."""
+
+    def __init__(self) -> None:
+        self._by_kind: dict[_Kind, dict[_Key, _Meaning]] = {}
+        self._count = 0
+
+    def of_kind(self, kind: _Kind) -> dict[_Key, _Meaning]:
+        """What is known of predicates that differ in constants only."""
+        return self._by_kind.get(kind, {})
+
+    def keep(self, kind: _Kind, key: _Key, meaning: _Meaning) -> None:
+        """Know one more, and if there are too many, nothing else."""
+        if self._count >= _REMEMBERED:
+            self._by_kind.clear()
+            self._count = 0
+        self._by_kind.setdefault(kind, {})[key] = meaning
+        self._count += 1
 
 
 class Conditions:
@@ -52,10 +74,10 @@ class Conditions:
     ) -> None:
         self.schema = schema
         self._load = load
-        self._meanings: Meanings = {} if meanings is None else meanings
+        self._meanings = Meanings() if meanings is None else meanings
         self.points = PointTable(self)
         self._numbers: dict[tuple[str, ValueSet], int] = {}
-        self._read: dict[tuple[Any, ...], int] = {}
+        self._read: dict[_Kind, dict[_Key, int]] = {}
         self._met: dict[tuple[int, int], int] = {}
 
     def __len__(self) -> int:
@@ -81,36 +103,46 @@ class Conditions:
         """Each as a tree: a predicate, or an AND of predicates."""
         return self._listed[2]
 
-    def of(self, predicate: Predicate, given: tuple[Constant, ...] | None = None) -> int:
-        """The number of the condition that the predicate states.
+    def of(self, predicate: Predicate) -> int:
+        """The number of the condition that the predicate states."""
+        return self._numbered(predicate, (predicate.constants,), bound=True)[0]
 
-        If it has parameters, with these constants in their place, which are still to be admitted.
+    def of_each(self, predicate: Predicate, given: Iterable[tuple[Constant, ...]]) -> list[int]:
+        """The same, with each of these constants in the place of its own.
+
+        They are still to be admitted.
         """
-        constants: tuple[Any, ...] = predicate.constants if given is None else given
-        key = (
-            predicate.attribute,
-            predicate.operator._value_,
-            predicate.mode._value_,
-            constants,
-            *[str(c) if type(c) is Decimal else type(c) for c in constants],  # 1 is not 1.0
-        )
-        number = self._read.get(key)
-        if number is None:
-            found = self._meanings.get(key)
-            if found is None:
-                if given is not None:
-                    bound = replace(predicate, constants=given)
-                    predicate = replace(predicate, constants=admit(bound, self.schema))
-                held = allowed(predicate, self.schema)
-                found = (predicate, held, self._extreme(predicate.attribute, held))
-                if len(self._meanings) >= _REMEMBERED:
-                    self._meanings.clear()
-                self._meanings[key] = found
-            node, held, number = found
+        return self._numbered(predicate, given, bound=False)
+
+    def _numbered(
+        self, predicate: Predicate, given: Iterable[tuple[Any, ...]], bound: bool
+    ) -> list[int]:
+        kind = (predicate.attribute, predicate.operator._value_, predicate.mode._value_)
+        read = self._read.setdefault(kind, {})
+        known = self._meanings.of_kind(kind)
+        numbers = []
+        for constants in given:
+            # 1 is not 1.0
+            key = (constants, *[str(c) if type(c) is Decimal else type(c) for c in constants])
+            number = read.get(key)
             if number is None:
-                number = self._entered(node.attribute, held, node)
-            self._read[key] = number
-        return number
+                meaning = known.get(key)
+                if meaning is None:
+                    meaning = self._meaning(predicate, None if bound else constants)
+                    self._meanings.keep(kind, key, meaning)
+                node, held, number = meaning
+                if number is None:
+                    number = self._entered(node.attribute, held, node)
+                read[key] = number
+            numbers.append(number)
+        return numbers
+
+    def _meaning(self, predicate: Predicate, given: tuple[Any, ...] | None) -> _Meaning:
+        if given is not None:
+            predicate = replace(predicate, constants=given)
+            predicate = replace(predicate, constants=admit(predicate, self.schema))
+        held = allowed(predicate, self.schema)
+        return predicate, held, self._extreme(predicate.attribute, held)
 
     def both(self, one: int, other: int) -> int:
         """The number of the condition that two on the same attribute state together."""
@@ -141,11 +173,12 @@ class Conditions:
 
     def _entered(self, attribute: str, held: ValueSet, node: Node) -> int:
         """The number of a condition that is neither; a new one, if it has none."""
-        number = self._numbers.setdefault((attribute, held), len(self.sets))
-        if number == len(self.sets):
-            self.attributes.append(attribute)
-            self.sets.append(held)
-            self.nodes.append(node)
+        attributes, sets, nodes = self._listed
+        number = self._numbers.setdefault((attribute, held), len(sets))
+        if number == len(sets):
+            attributes.append(attribute)
+            sets.append(held)
+            nodes.append(node)
         return number
 
     @property

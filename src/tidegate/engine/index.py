@@ -84,7 +84,7 @@ class Index:
         self._size = 0
         self._kind: type | None = None  # of the ids
         self._incomparable: dict[str, int] = {}
-        self._meanings: Meanings = {}
+        self._meanings = Meanings()
         self._merging: threading.Thread | None = None
         self._changed = 0
         self._wake = threading.Event()  # there is something to be merged before changes pause
