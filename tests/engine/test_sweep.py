@@ -194,8 +194,8 @@ def met(
     out = np.full(room + 2 * GAP, GUARD, np.int32)
     least, most = events.least[place::size].copy(), events.most[place::size].copy()
     count = kernels.meet(
-        sweep.group_start, sweep.zone_start, sweep.code_start, *spans[:4], least, most, alive,
-        int(events.group[place]), sweep.first_code, out[GAP : GAP + room],
+        sweep.group_start, sweep.zone_start, sweep.code_start, *spans[:4], sweep.first_code, least,
+        most, alive, int(events.group[place]), out[GAP : GAP + room],
     )  # fmt: skip
     assert (out[:GAP] == GUARD).all()
     assert (out[GAP + room :] == GUARD).all()

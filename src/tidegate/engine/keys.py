@@ -6,8 +6,7 @@ can be part of a key if on each line it allows one value at most, and no other c
 attribute allows that value: then an event's value names the condition.
 """
 
-from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Any, Final, TypeAlias
 
@@ -140,19 +139,29 @@ class KeyTable:
         """The attribute with the most conditions: it says most about the group."""
         return self.attributes[int(np.argmax([len(distinct) for distinct in self._distinct]))]
 
-    def group(self, numbers: Sequence[int]) -> int:
-        """The group of one event, whose values meet these conditions of the attributes."""
+    def group(self, numbers: Mapping[str, int]) -> int:
+        """The group of one event, whose values meet these conditions, by attribute."""
         code = 0
-        for number, places, distinct in zip(numbers, self._places, self._distinct, strict=True):
-            own: int = places.item(number)  # that of NO_CONDITION, the last, is -1
+        for attribute, places, size in self._looked_up:
+            own = places[numbers[attribute]]  # that of NO_CONDITION, the last, is -1
             if own < 0:
                 return NO_GROUP
-            code = code * len(distinct) + own
+            code = code * size + own
         if self._by_place is not None:
             group: int = self._by_place.item(code)
             return group
-        at = bisect_left(self._codes, code)
+        at = int(np.searchsorted(self._codes, code))
         return int(self._order[at]) if at < len(self) and self._codes[at] == code else NO_GROUP
+
+    @cached_property
+    def _looked_up(self) -> list[tuple[str, memoryview, int]]:
+        """Attributes with the places of their conditions, and how many there are of these."""
+        return [
+            (attribute, memoryview(places.data), len(distinct))
+            for attribute, places, distinct in zip(
+                self.attributes, self._places, self._distinct, strict=True
+            )
+        ]
 
     def _groups(self, codes: Integers, known: NDArray[np.bool_]) -> Integers:
         if self._by_place is not None:

@@ -7,7 +7,7 @@ arrays as for batches. What is kept besides (`wide`) is made on the first event.
 """
 
 import threading
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -20,6 +20,7 @@ from tidegate.engine.axes import Axis, Pieces
 from tidegate.engine.keys import NO_GROUP
 from tidegate.engine.partition import Partition
 from tidegate.engine.points import NO_CONDITION, PointTable
+from tidegate.engine.range_lines import Lines
 from tidegate.engine.starts import starts
 from tidegate.engine.sweep import Sweep
 from tidegate.engine.wide import WideZones, wide_zones
@@ -45,7 +46,7 @@ Codes: TypeAlias = NDArray[np.int32]
 Alive: TypeAlias = NDArray[np.uint64]
 Bits: TypeAlias = NDArray[np.uint64]
 Integers: TypeAlias = NDArray[np.int64]
-_Bounds: TypeAlias = tuple[list[Place | None], Codes, Codes]
+_Bounds: TypeAlias = tuple[Lines, Codes, Codes]
 _Pieces: TypeAlias = tuple[
     NDArray[np.int64], NDArray[np.uint32], NDArray[np.uint32], NDArray[np.uint32]
 ]
@@ -92,24 +93,22 @@ class SingleEvents:
         keys = _Keys(self._segment.table.conditions.points, places)
         bounds: dict[tuple[str, ...], _Bounds] = {}
         for sweep in self._segment.sweeps:
-            group = sweep.key.group([keys[name] for name in sweep.key.attributes])
+            group = sweep.key.group(keys)
             if group == NO_GROUP:
                 continue
             of_event = bounds.get(sweep.attributes)
             if of_event is None:
                 of_event = bounds[sweep.attributes] = self._bounds(sweep, places)
-            here, least, most = of_event
+            lines, least, most = of_event
             written += sweep_kernels.meet(
-                sweep.group_start, sweep.zone_start, sweep.code_start,
-                *sweep.spans(sweep.range_lines.of(here))[:4], least, most, alive, group,
-                sweep.first_code, out[written:],
-            )  # fmt: skip
+                *sweep.searched(lines), least, most, alive, group, out[written:]
+            )
         if self._rows.partitions:
             truth, axes, ranks = self._rows.truth(places)
             for partition, wide in self._rows.partitions:
                 group = 0
                 if partition.key is not None:
-                    group = partition.key.group([keys[name] for name in partition.key.attributes])
+                    group = partition.key.group(keys)
                     if group == NO_GROUP:
                         continue
                 left = _NOTHING if wide is None else _left(wide, axes, ranks)
@@ -117,7 +116,7 @@ class SingleEvents:
         return out[:written].copy()
 
     def _bounds(self, sweep: Sweep, places: dict[str, Place | None]) -> _Bounds:
-        """Where the event lies on the attributes of a sweep, also among all ends there are."""
+        """The lines of an event on the attributes of a sweep, and where it is among all ends."""
         here = [places[name] for name in sweep.attributes]
         least, most = [], []
         lines = sweep.range_lines.of(here)
@@ -129,7 +128,7 @@ class SingleEvents:
             number = _number(self._segment.ends.cuts(attribute, line), place[1])
             least.append(number)
             most.append(number)
-        return here, np.array(least, np.int32), np.array(most, np.int32)
+        return lines, np.array(least, np.int32), np.array(most, np.int32)
 
     @property
     def nbytes(self) -> int:
@@ -296,7 +295,7 @@ def _room(name: str, size: int, kind: type) -> NDArray[Any]:
 
 def _number(cuts: NDArray[Any], key: int) -> int:
     """The number of a value among the ends; see `numbers`."""
-    at = bisect_left(cuts, key)
+    at = int(cuts.searchsorted(key))
     return 2 * at + bool(at < len(cuts) and cuts[at] == key)
 
 

@@ -28,6 +28,9 @@ from tidegate.filters.schema import Schema
 Integers: TypeAlias = NDArray[np.int64]
 Owned: TypeAlias = tuple[Integers, Ranges]  # entries, and the range each of them has
 _Ordered: TypeAlias = tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]
+_Starts: TypeAlias = NDArray[np.uint32]
+_Ends: TypeAlias = NDArray[np.int32]
+_Searched: TypeAlias = tuple[_Starts, _Starts, _Starts, _Ends, _Ends, _Ends, _Ends, int]
 
 _NOTHING: Final = np.empty(0, np.int32)
 
@@ -57,6 +60,7 @@ class Sweep:
         self._owned = owned
         self._ends = ends
         self._spans: dict[Lines, kernels.Spans] = {}
+        self._searched: dict[Lines, _Searched] = {}
         self._table = table
         self._own: kernels.Spans | None = None  # on the lines of the schema
         self._likely = 1.0  # pairs of an event
@@ -105,6 +109,16 @@ class Sweep:
             found = self._spans[lines] = self._make(lines)
             if lines == self.range_lines.own:
                 self._own = found
+        return found
+
+    def searched(self, lines: Lines) -> _Searched:
+        """What `kernels.meet` has to know of it, for events on these lines."""
+        found = self._searched.get(lines)
+        if found is None:
+            starting = self.group_start, self.zone_start, self.code_start
+            low, high, zone_low, reach, _ = self.spans(lines)
+            found = (*starting, low, high, zone_low, reach, self.first_code)
+            self._searched[lines] = found
         return found
 
     def _make(self, lines: Lines) -> kernels.Spans:

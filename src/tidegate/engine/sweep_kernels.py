@@ -242,11 +242,11 @@ def meet(
     high: I32,
     zone_low: I32,
     reach: I32,
+    first_code: Integer,
     least: I32,
     most: I32,
     alive: U64,
     group: Integer,
-    first_code: Integer,
     out: I32,
 ) -> int:
     """Write the codes that one event meets in its group; how many there are.
