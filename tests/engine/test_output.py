@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.engine.test_sweep import WRITE, Swept, arguments
-from tidegate.engine import output
+from tidegate.engine import output, output_kernels
 from tidegate.engine.live import ALL_ALIVE
 from tidegate.engine.output import Column
 
@@ -49,6 +49,18 @@ def test_what_has_waited_longest_goes_first(monkeypatch: pytest.MonkeyPatch) -> 
     for size in sizes:
         output._pool.give(np.empty(size, np.int32))
     assert [len(free) for free in output._pool._free] == sizes[2:]
+
+
+@pytest.mark.parametrize("most", [10, 3_000])
+@pytest.mark.parametrize("begin", [0, 1, 15])
+def test_rows_are_repeated_as_often_as_events_are_counted(most: int, begin: int) -> None:
+    counts = np.random.default_rng(most).integers(0, most, 1_500)
+    total = int(counts.sum())
+    assert (total >= output_kernels._LARGE) == (most > 10)
+    out = np.full(begin + total + 20, -7, np.int32)
+    output_kernels.repeat(counts, out[begin : begin + total])
+    assert np.array_equal(out[begin : begin + total], np.repeat(np.arange(1_500), counts))
+    assert (np.delete(out, np.arange(begin, begin + total)) == -7).all()
 
 
 @pytest.mark.parametrize("short", ["events", "codes"])

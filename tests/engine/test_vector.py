@@ -118,6 +118,7 @@ _FORMS: dict[str, Callable[[Any], Any]] = {
     "transpose": _row,
     "write_codes": _codes,
     "write_same": _same,
+    "stream_same": _same,
     "write_tagged": _tags,
     "at_most": _bounded,
     "at_least": _bounded,
@@ -263,15 +264,17 @@ def test_writing_codes(bytewise: bool, monkeypatch: pytest.MonkeyPatch) -> None:
             assert (one[73:] == -7).all()
 
 
-def test_writing_the_same_number() -> None:
-    fast, plain = compiled("write_same")
-    for length in (0, 1, 15, 16, 17, 40):
-        one, other = np.full(80, -7, np.int32), np.full(80, -7, np.int32)
-        fast(one, 9, 9 + length, 5)
-        plain(other, 9, 9 + length, 5)
-        stop = 9 + length
-        assert one[:stop].tolist() == other[:stop].tolist() == [-7] * 9 + [5] * length
-        assert (one[stop + 15 :] == -7).all()
+@pytest.mark.parametrize(("name", "spill"), [("write_same", 15), ("stream_same", 0)])
+def test_writing_the_same_number(name: str, spill: int) -> None:
+    fast, plain = compiled(name)
+    for begin in range(17):  # wherever a line of the cache starts
+        for length in (0, 1, 15, 16, 17, 31, 32, 33, 40):
+            one, other = np.full(90, -7, np.int32), np.full(90, -7, np.int32)
+            stop = begin + length
+            fast(one, begin, stop, 5)
+            plain(other, begin, stop, 5)
+            assert one[:stop].tolist() == other[:stop].tolist() == [-7] * begin + [5] * length
+            assert (one[stop + spill :] == -7).all()
 
 
 def test_writing_handles() -> None:

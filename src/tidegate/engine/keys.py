@@ -13,6 +13,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from tidegate.engine.compiled import kernel
 from tidegate.engine.conditions import Conditions
 from tidegate.engine.encoded import EncodedBatch
 from tidegate.engine.search import before
@@ -109,16 +110,19 @@ class KeyTable:
     def __len__(self) -> int:
         return len(self.columns[0])
 
-    def groups(self, batch: EncodedBatch) -> Integers:
+    def groups(self, batch: EncodedBatch) -> NDArray[np.int32]:
         """The group of each event, or `NO_GROUP`."""
         codes = np.zeros(batch.size, np.int64)
-        known = np.ones(batch.size, np.bool_)
-        for column, attribute in enumerate(self.attributes):
-            numbers = self.conditions(batch, attribute)
-            own = self._places[column][numbers]  # that of NO_CONDITION, the last, is -1
-            known &= own >= 0
-            codes = codes * len(self._distinct[column]) + own
-        return self._groups(codes, known)
+        for attribute, places, distinct in zip(
+            self.attributes, self._places, self._distinct, strict=True
+        ):
+            extend_codes(self.conditions(batch, attribute), places, len(distinct), codes)
+        if self._by_place is not None:
+            groups = np.empty(batch.size, np.int32)
+            find_groups(codes, self._by_place, groups)
+            return groups
+        at = np.minimum(before(self._codes, codes), len(self) - 1)
+        return np.where(self._codes[at] == codes, self._order[at], NO_GROUP).astype(np.int32)
 
     def conditions(self, batch: EncodedBatch, attribute: str) -> NDArray[np.int32]:
         """For each event, the condition that its value of a key's attribute meets, or -1."""
@@ -163,13 +167,6 @@ class KeyTable:
             )
         ]
 
-    def _groups(self, codes: Integers, known: NDArray[np.bool_]) -> Integers:
-        if self._by_place is not None:
-            return np.where(known, self._by_place[np.where(known, codes, 0)], NO_GROUP)
-        at = np.minimum(before(self._codes, codes), len(self) - 1)
-        known &= self._codes[at] == codes
-        return np.where(known, self._order[at], NO_GROUP)
-
     @cached_property
     def _by_place(self) -> NDArray[np.int32] | None:
         """The group of each code there can be, if they are not too many."""
@@ -188,3 +185,24 @@ class KeyTable:
         places = self._places if "_places" in self.__dict__ else []
         arrays: tuple[NDArray[Any], ...] = (*self.columns, *places, self._codes, self._order)
         return sum(array.nbytes for array in arrays)
+
+
+@kernel
+def extend_codes(
+    numbers: NDArray[np.int32], places: NDArray[np.int32], size: int, codes: Integers
+) -> None:
+    """Take one more attribute, whose conditions have these places, into the codes of events.
+
+    The code of an event that meets no condition of some attribute is -1.
+    """
+    for i in range(min(len(codes), len(numbers))):
+        number = numbers[i]
+        place = -1 if number < 0 else np.int64(places[np.uint64(number)])
+        codes[i] = codes[i] * size + place if codes[i] >= 0 and place >= 0 else -1
+
+
+@kernel
+def find_groups(codes: Integers, by_place: NDArray[np.int32], groups: NDArray[np.int32]) -> None:
+    """The groups of codes, or `NO_GROUP`."""
+    for i in range(min(len(codes), len(groups))):
+        groups[i] = by_place[np.uint64(codes[i])] if codes[i] >= 0 else NO_GROUP

@@ -16,12 +16,14 @@ from tidegate.engine.arrays import I32, I64, U32, U64, ZONE
 from tidegate.engine.compiled import kernel
 from tidegate.engine.entry_kernels import is_alive
 from tidegate.engine.plain_vector import LOW_BITS
-from tidegate.engine.vector import is_empty, lowest, transpose, write_codes
+from tidegate.engine.vector import is_empty, lowest, stream_same, transpose, write_codes
 
 ZONE_WORDS: Final = ZONE * 8 + 8
 """The words of a zone in a tile: not a power of two, which caches dislike."""
 COUNT_BITS: Final = 32
 """The bits of a count."""
+_LARGE: Final = 2**20  # rows that are written past the cache
+_LONG: Final = 256  # rows of one event, of these
 
 
 @kernel
@@ -172,8 +174,16 @@ def write_tile(
 
 @kernel
 def repeat(counts: I64, out: I32) -> None:
-    """Write each event's row as often as it is counted."""
-    at = 0
+    """Write each event's row as often as it is counted.
+
+    What is larger than a cache does not have to go through it.
+    """
+    at = np.uint64(0)
     for event in range(len(counts)):
-        out[at : at + counts[event]] = event
-        at += counts[event]
+        stop = at + np.uint64(counts[event])
+        if len(out) >= _LARGE and counts[event] >= _LONG:
+            stream_same(out, at, stop, np.int32(event))
+        else:
+            for i in range(at, stop):
+                out[i] = event
+        at = stop

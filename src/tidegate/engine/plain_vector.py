@@ -116,6 +116,12 @@ def write_same(out, at, stop, number):
         out[place] = number
 
 
+def stream_same(out, at, stop, number):
+    """Write the same number into these places, past the cache: they are not read again soon."""
+    for place in range(at, stop):
+        out[place] = number
+
+
 def write_tagged(out, at, tags, first, word, mask, flags, bits):
     """Write handles side by side; which they are.
 

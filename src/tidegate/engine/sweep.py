@@ -146,7 +146,7 @@ class Sweep:
 
     def events(self, batch: EncodedBatch) -> Iterator[tuple[kernels.Spans, kernels.Events]]:
         """The events of a batch with their groups, by the lines their values lie on."""
-        groups = self.key.groups(batch).astype(np.int32)
+        groups = self.key.groups(batch)
         if not (groups != NO_GROUP).any():
             return
         for rows, lines in self.range_lines.split(batch):

@@ -35,6 +35,7 @@ _MASK = ir.VectorType(ir.IntType(1), 16)
 _EIGHT = ir.VectorType(ir.IntType(1), 8)
 _BYTES = ir.VectorType(ir.IntType(8), 64)
 _BITS = ir.VectorType(ir.IntType(1), 64)
+_LINE_MASK = ir.Constant(_I64, 15)  # of 16 integers, which are a line of the cache
 _FEATURES: Final = config.CPU_FEATURES or get_host_cpu_features()  # type: ignore[attr-defined,no-untyped-call]
 _PACKS_BYTES: Final = "+avx512vbmi2" in _FEATURES
 
@@ -50,9 +51,14 @@ def _load(builder: Any, pointer: Any, at: Any, kind: Any = _ROW) -> Any:
     return loaded
 
 
-def _store(builder: Any, value: Any, pointer: Any, at: Any, align: int = 8) -> None:
+def _store(
+    builder: Any, value: Any, pointer: Any, at: Any, align: int = 8, past_cache: bool = False
+) -> None:
     place = builder.bitcast(builder.gep(pointer, [at]), ir.PointerType(value.type))
-    builder.store(value, place).align = align
+    stored = builder.store(value, place)
+    stored.align = align
+    if past_cache:
+        stored.set_metadata("nontemporal", builder.module.add_metadata([ir.Constant(_I32, 1)]))
 
 
 def _full(adder: Any, one: Any, two: Any, three: Any) -> tuple[Any, Any]:
@@ -257,6 +263,33 @@ def _write_same(typing: Any, out: Any, at: Any, stop: Any, number: Any) -> Any:
     return types.void(out, types.uint64, types.uint64, types.int32), generate
 
 
+def _stream_same(typing: Any, out: Any, at: Any, stop: Any, number: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+        target = _data(context, builder, signature.args[0], given[0])
+        _, at, stop, number = given
+        one, line = ir.Constant(_I64, 1), ir.Constant(_I64, 16)
+
+        def write(start: Any, end: Any) -> None:
+            with cgutils.for_range_slice(builder, start, end, one, intp=_I64) as (i, _):
+                builder.store(number, builder.gep(target, [i]))
+
+        bytes_in = builder.ptrtoint(builder.gep(target, [at]), _I64)
+        lead = builder.and_(builder.lshr(builder.neg(bytes_in), ir.Constant(_I64, 2)), _LINE_MASK)
+        first = builder.add(at, lead)
+        first = builder.select(builder.icmp_unsigned("<", first, stop), first, stop)
+        length = builder.sub(stop, first)
+        last = builder.sub(stop, builder.and_(length, _LINE_MASK))
+        write(at, first)
+        numbers = _spread(builder, number)
+        with cgutils.for_range_slice(builder, first, last, line, intp=_I64) as (i, _):
+            _store(builder, numbers, target, i, align=64, past_cache=True)
+        write(last, stop)
+        builder.fence("seq_cst")
+        return context.get_dummy_value()
+
+    return types.void(out, types.uint64, types.uint64, types.int32), generate
+
+
 def _write_tagged(
     typing: Any,
     out: Any,
@@ -344,6 +377,7 @@ VECTOR: Final = {
         "transpose": _transpose,
         "write_codes": _write_codes,
         "write_same": _write_same,
+        "stream_same": _stream_same,
         "write_tagged": _write_tagged,
         "at_most": _compared("<="),
         "at_least": _compared(">="),
@@ -366,6 +400,7 @@ tally: Any = _USED["tally"]
 transpose: Any = _USED["transpose"]
 write_codes: Any = _USED["write_codes"]
 write_same: Any = _USED["write_same"]
+stream_same: Any = _USED["stream_same"]
 write_tagged: Any = _USED["write_tagged"]
 at_most: Any = _USED["at_most"]
 at_least: Any = _USED["at_least"]
