@@ -197,7 +197,7 @@ class BoxStore:
         sides: list[int] = []
         ends: list[int] = []
         low_sides = self._space.sides
-        for attribute, (low, high, _, exact) in extents.sets.items():
+        for attribute, (low, high, _, exact) in extents.by_attribute.items():
             side = low_sides[attribute]
             sides += (side, side + 1)
             ends += (high, -low) if turned and not exact else (low, -high)
@@ -250,7 +250,7 @@ class BoxStore:
         sides = self._space.sides
         bounds = self._space.whole.copy()
         hull = self._space.hull(own)
-        for attribute, (low, high, _, exact) in hull.sets.items():
+        for attribute, (low, high, _, exact) in hull.by_attribute.items():
             side = sides[attribute]
             if exact:
                 bounds[side], bounds[side + 1] = low, -high
@@ -269,7 +269,7 @@ class BoxStore:
         sides = self._space.sides
         bounds = self._space.no_limits[0].copy()
         hull = self._space.hull(own, inner=True)
-        for attribute, (low, high, _, _) in hull.sets.items():
+        for attribute, (low, high, _, _) in hull.by_attribute.items():
             side = sides.get(attribute)
             if side is None:
                 if low > LOWEST or high < HIGHEST:
@@ -292,7 +292,7 @@ class BoxStore:
         sure = True
         for part in self._space.parts(own):
             row = self._space.no_limits[1].copy()
-            for attribute, (low, high, _, _) in part.sets.items():
+            for attribute, (low, high, _, _) in part.by_attribute.items():
                 side = sides[attribute]
                 row[side], row[side + 1] = high - 1, ~low
             rows.append(row)

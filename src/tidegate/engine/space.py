@@ -32,12 +32,12 @@ Boxes: TypeAlias = tuple[Box, ...]
 
 
 class Extents(NamedTuple):
-    """How far a box reaches, by attribute; where there is none, it has no limit.
+    """How far a box reaches on each attribute; where there is none, it has no limit.
 
     Then the number of parts that its runs make, and whether it is exact everywhere.
     """
 
-    sets: dict[str, Extent]
+    by_attribute: dict[str, Extent]
     parts: int
     exact: bool
 
@@ -161,25 +161,27 @@ class Space:
         if len(found) == found[0].parts == 1:
             return found
         if sum([extents.parts for extents in found]) > MAX_PARTS:
-            return [Extents(_hull(found).sets, 1, False)]
+            return [Extents(_hull(found).by_attribute, 1, False)]
         parts: list[Extents] = []
         for box, extents in zip(own, found, strict=True):
             if extents.parts == 1:
                 parts.append(extents)
                 continue
-            runs = [self.rulers[name].runs(box.sets[name]) for name in extents.sets]
+            runs = [self.rulers[name].runs(box.sets[name]) for name in extents.by_attribute]
             for part in product(*runs):
                 exact = all(each[3] for each in part)
-                parts.append(Extents(dict(zip(extents.sets, part, strict=True)), 1, exact))
+                parts.append(Extents(dict(zip(extents.by_attribute, part, strict=True)), 1, exact))
         return parts
 
 
 def _hull(extents: Sequence[Extents]) -> Extents:
     """How far boxes reach together; where one of them has no limit, they have none."""
     found = {}
-    for name in extents[0].sets:
-        if all(name in each.sets for each in extents):
-            lows, highs, runs, exact = zip(*(each.sets[name] for each in extents), strict=True)
+    for name in extents[0].by_attribute:
+        if all(name in each.by_attribute for each in extents):
+            lows, highs, runs, exact = zip(
+                *(each.by_attribute[name] for each in extents), strict=True
+            )
             found[name] = min(lows), max(highs), max(runs), all(exact)
     parts = math.prod(runs for _, _, runs, _ in found.values())
     return Extents(found, parts, all(each.exact for each in extents))
