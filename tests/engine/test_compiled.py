@@ -77,3 +77,37 @@ def test_kernels_work_as_plain_functions_and_with_checks(
     for name, text in SOURCES.items():
         (tmp_path / name).write_text(text.replace("{amount}", "5"))
     assert total(tmp_path, tmp_path / "cache") == "6"
+
+
+@pytest.mark.parametrize(
+    ("kernel", "given"),
+    [
+        ("tidegate.engine.search.count_before", "np.arange(3), np.arange(3), np.arange(3)"),
+        ("tidegate.algebra.kernels._length", "1, 5"),
+    ],
+)
+def test_no_two_processes_give_machine_code_the_same_name(
+    kernel: str, given: str, tmp_path: Path
+) -> None:
+    """Else what they keep on disk is mixed up by a process that loads both."""
+    module, name = kernel.rsplit(".", 1)
+    program = (
+        f"import numpy as np, {module}\n"
+        f"kernel = {kernel}\n"
+        f"kernel({given})\n"
+        "(compiled,) = kernel.overloads.values()\n"
+        "print(compiled.fndesc.mangled_name)\n"
+    )
+    names = []
+    for cache in ("one", "other"):
+        environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / cache)}
+        run = subprocess.run(
+            [sys.executable, "-c", program],
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        names.append(run.stdout)
+    assert all(name in each for each in names)
+    assert names[0] != names[1]

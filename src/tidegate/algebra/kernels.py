@@ -31,6 +31,10 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from tidegate.symbols import number_anywhere
+
+number_anywhere()
+
 Integers: TypeAlias = NDArray[np.int64]
 Positions: TypeAlias = NDArray[np.int32]
 

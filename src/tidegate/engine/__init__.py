@@ -30,7 +30,7 @@ Where they are kept
 - `layout`: which entry goes where, and in which order
 - `assemble`: from that plan to flat arrays, and back
 - `segment`: many subscriptions, compiled; it never changes
-- `live`: which of them are still wanted, and when segments are merged
+- `live`: which of them are still wanted, and when segments are merged; `aside`: in which thread
 - `sources`: what subscriptions were given as
 
 What events become

@@ -8,10 +8,11 @@ nothing comes of it: in an inner loop, counting took ten times as long as the wo
 therefore counts none. It neither makes arrays nor returns any; those it is given stay alive because
 its caller holds them. What has to make arrays is `allocating`, and leaves the loops to kernels.
 
-What is on disk is Numba's cache but for two things, because many processes start at once, and
-because kernels contain what they call. A file is named by what it was compiled for, not by a
-number that another process may take at the same time for something else. And all of it is out of
-date when any source in a folder of kernels is newer, not only the one that the kernel is in.
+What is on disk is Numba's cache but for three things, because many processes start at once, and
+because kernels contain what they call. Machine code has names that no other process gives
+(`tidegate.symbols`). A file is named by what it was compiled for, not by a number that another
+process may take at the same time for something else. And all of it is out of date when any source
+in a folder of kernels is newer, not only the one that the kernel is in.
 """
 
 import hashlib
@@ -23,6 +24,10 @@ from typing import Any, Final, TypeVar
 
 import numba
 from numba.core.caching import IndexDataCacheFile
+
+from tidegate.symbols import number_anywhere
+
+number_anywhere()
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 

@@ -122,8 +122,7 @@ class Conditions:
         known = self._meanings.of_kind(kind)
         numbers = []
         for constants in given:
-            # 1 is not 1.0
-            key = (constants, *[str(c) if type(c) is Decimal else type(c) for c in constants])
+            key = _key(constants)
             number = read.get(key)
             if number is None:
                 meaning = known.get(key)
@@ -132,7 +131,7 @@ class Conditions:
                     self._meanings.keep(kind, key, meaning)
                 node, held, number = meaning
                 if number is None:
-                    number = self._entered(node.attribute, held, node)
+                    number = self.adopted(node.attribute, held, node)
                 read[key] = number
             numbers.append(number)
         return numbers
@@ -163,7 +162,7 @@ class Conditions:
         number = self._numbers.get((attribute, held))
         if number is None:
             number = self._extreme(attribute, held)
-        return self._entered(attribute, held, node) if number is None else number
+        return self.adopted(attribute, held, node) if number is None else number
 
     def _extreme(self, attribute: str, held: ValueSet) -> int | None:
         """`NEVER` or `ALWAYS`, if that is what a set means."""
@@ -171,8 +170,11 @@ class Conditions:
             return NEVER
         return ALWAYS if universe(attribute, self.schema).within(held) else None
 
-    def _entered(self, attribute: str, held: ValueSet, node: Node) -> int:
-        """The number of a condition that is neither; a new one, if it has none."""
+    def adopted(self, attribute: str, held: ValueSet, node: Node) -> int:
+        """The number of a condition that is neither; a new one, if it has none.
+
+        As are those that have a number elsewhere, under the same schema.
+        """
         attributes, sets, nodes = self._listed
         number = self._numbers.setdefault((attribute, held), len(sets))
         if number == len(sets):
@@ -192,6 +194,14 @@ class Conditions:
             )
             return total * len(self) // max(len(some), 1)
         return 0  # not read yet
+
+
+def _key(constants: tuple[Any, ...]) -> _Key:
+    """What tells the constants of predicates apart: 1 is not 1.0."""
+    if len(constants) == 1:
+        (constant,) = constants
+        return constant, str(constant) if type(constant) is Decimal else type(constant)
+    return constants, *[str(c) if type(c) is Decimal else type(c) for c in constants]
 
 
 def _footprint(thing: object, seen: set[int]) -> int:

@@ -150,7 +150,7 @@ class Drafter:
     def _number(self, draft: Draft, old: int) -> int:
         """The number here of a condition of another draft."""
         theirs = draft.conditions
-        return self.conditions.number(theirs.attributes[old], theirs.sets[old], theirs.nodes[old])
+        return self.conditions.adopted(theirs.attributes[old], theirs.sets[old], theirs.nodes[old])
 
     def _adopt(self, draft: Draft, program: int) -> int:
         return self.programs.adopt(

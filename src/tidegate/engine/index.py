@@ -25,7 +25,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tidegate.engine import store
+from tidegate.engine import aside, store
 from tidegate.engine.alike import alike
 from tidegate.engine.conditions import Meanings
 from tidegate.engine.description import Description, Structure
@@ -111,7 +111,7 @@ class Index:
         plain = read_id(id)
         self._know_ids()
         with self._lock:
-            return self._subscription(self._found(plain))
+            return self._subscription(plain, self._found(plain))
 
     def _know_ids(self) -> None:
         """Make the dictionaries of ids that are not made yet, while readers go on."""
@@ -134,11 +134,11 @@ class Index:
             raise SubscriptionError(f"there is no subscription {id!r}")
         return found
 
-    def _subscription(self, found: "Subscription | tuple[Live, int]") -> Subscription:
+    def _subscription(self, id: Id, found: "Subscription | tuple[Live, int]") -> Subscription:
         if isinstance(found, Subscription):
             return found
         live, code = found
-        return live.segment.subscription(code)
+        return live.segment.sources.subscription(code, id)
 
     # -- changes
 
@@ -190,7 +190,7 @@ class Index:
             with self._lock:
                 self._begin_change()
                 found = self._found(plain)
-                new = changed(self._subscription(found), parameters, self.schema)
+                new = changed(self._subscription(plain, found), parameters, self.schema)
                 self._take_out(plain, found)
                 self._pending[plain] = new
             self._compile_if_many()
@@ -417,10 +417,7 @@ class Index:
             elif not self._left():
                 return
             if self._merging is None:
-                self._merging = threading.Thread(
-                    target=self._merge_aside, name="tidegate-merge", daemon=True
-                )
-                self._merging.start()
+                self._merging = aside.start(self._merge_aside, self._wake.set, "tidegate-merge")
 
     def _due(self) -> list[Live]:
         return due([live for live in self._lives if live is not self._apart], _PENDING)
@@ -442,12 +439,14 @@ class Index:
                 if not chosen and not self._wake.wait(max(_PAUSE, took)):
                     with self._lock:
                         chosen = self._left() if self._changed == changed else []
+                aside.step()
                 if chosen:
                     start = time.perf_counter()
                     self._merge(chosen, know_ids=True)
                     took = time.perf_counter() - start
         except BaseException:
-            self._merging = None
+            with self._lock:
+                self._merging = None
             raise
 
     def _merge(self, lives: list[Live], *, know_ids: bool = False) -> None:
@@ -480,11 +479,15 @@ class Index:
         drafter = Drafter(self.schema, self._meanings)
         ids, sources = [], []
         for (segment, _), codes in zip(version, kept, strict=True):
+            aside.step()
             drafter.add_draft(segment.draft(), codes)
             ids.append(segment.ids.take(pa.array(codes)))
             sources.append(segment.sources.take(codes))
         together = pa.concat_arrays(ids)
-        return Segment.build(drafter.finish(), together, concatenate(sources))
+        aside.step()
+        draft = drafter.finish()
+        aside.step()
+        return Segment.build(draft, together, concatenate(sources))
 
     # -- files
 

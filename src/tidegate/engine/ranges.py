@@ -162,13 +162,17 @@ def concatenate(parts: Sequence[Ranges]) -> Ranges:
 
 def can_be_range(predicates: Sequence[Predicate]) -> bool:
     """Whether predicates on one attribute are at most a low and a high end."""
-    operators = [predicate.operator for predicate in predicates]
-    return (
-        all(predicate.mode is Mode.TRUE for predicate in predicates)
-        and sum(operator in _LOW for operator in operators) <= 1
-        and sum(operator in _HIGH for operator in operators) <= 1
-        and all(operator in _LOW or operator in _HIGH for operator in operators)
-    )
+    lows, highs = 0, 0
+    for predicate in predicates:
+        if predicate.mode is not Mode.TRUE:
+            return False
+        if predicate.operator in _LOW:
+            lows += 1
+        elif predicate.operator in _HIGH:
+            highs += 1
+        else:
+            return False
+    return lows <= 1 and highs <= 1
 
 
 def column_type(column: pa.Array) -> int | None:

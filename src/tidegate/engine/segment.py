@@ -7,7 +7,7 @@ removed since is said by whoever asks: `alive` has a bit for each code, and is e
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -130,10 +130,14 @@ class Segment:
         """For each attribute, the names of the lines on which some predicate compares."""
         found: dict[str, set[str]] = {}
         conditions = self.table.conditions
+        seen: set[tuple[Any, ...]] = set()  # it is a matter of types
         for attribute, node in zip(conditions.attributes, conditions.nodes, strict=True):
-            lines = found.setdefault(attribute, set())
-            for predicate in predicates(node):
-                lines |= compared_lines(predicate, conditions.schema)
+            for predicate in (node,) if isinstance(node, Predicate) else predicates(node):
+                kind = (attribute, *map(type, predicate.constants))
+                if kind not in seen:
+                    seen.add(kind)
+                    lines = compared_lines(predicate, conditions.schema)
+                    found.setdefault(attribute, set()).update(lines)
         axes: list[RangeAxes | Sweep] = [partition.axes for partition in self.partitions]
         for ranged in (*axes, *self.sweeps):
             for attribute, lines in ranged.compared():

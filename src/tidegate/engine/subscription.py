@@ -80,8 +80,8 @@ def changed(
     >>> str(changed(alice, {"high": 5}, None).bound)
     'price >= 1 AND price <= 5'
     """
-    unknown = sorted(parameters.keys() - old.parameters.keys())
-    if unknown:
+    if not parameters.keys() <= old.parameters.keys():
+        unknown = sorted(parameters.keys() - old.parameters.keys())
         known = ", ".join(f":{name}" for name in old.parameters) or "none"
         raise ParameterError(
             f"the filter of {old.id!r} has no parameter :{unknown[0]}; it has {known}"

@@ -105,11 +105,12 @@ class ValueSet:
 
     def is_empty(self) -> bool | None:
         """Whether nothing is in the set."""
-        if self.absent or self.spans.keys() - {"string"}:
+        spans = self.spans
+        if self.absent or len(spans) > 1:
             return False
-        if not self.spans:
+        if not spans:
             return True
-        return None if self.texts else False
+        return None if self.texts and "string" in spans else False
 
     def within(self, other: "ValueSet") -> bool | None:
         """Whether everything in this set is in the other."""

@@ -1,0 +1,79 @@
+"""Work aside ends with the interpreter, and does not make it end badly."""
+
+import subprocess
+import sys
+
+import pytest
+
+FOREVER = """
+import threading, time
+from tidegate.engine import aside
+woken = threading.Event()
+def work():
+    while True:
+        aside.step()
+        {wait}
+aside.start(work, woken.set, "test")
+time.sleep(0.1)
+print("done")
+"""
+
+MERGING = """
+import time
+import pyarrow as pa
+from tidegate.engine.index import Index
+from tidegate.engine.segment import Segment
+index = Index()
+building = threading.Event()
+build = Segment.build
+def slow(*given):
+    if threading.current_thread().name == "tidegate-merge":
+        building.set()
+        time.sleep(0.5)
+        print("built", flush=True)
+    return build(*given)
+Segment.build = slow
+for part in range(4):
+    ids = range(3_000 * part, 3_000 * (part + 1))
+    index.add_many(pa.table({{"id": ids, "x": ids}}), filter="x = :x")
+assert building.wait(60)
+{more}
+print("done", flush=True)
+"""
+
+
+def run(program: str, *printed: str) -> None:
+    """Run a program that has to end by itself, and well."""
+    ended = subprocess.run(
+        [sys.executable, "-c", "import threading\n" + program],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "\n".join([*printed, ""]), "")
+
+
+@pytest.mark.parametrize("wait", ["time.sleep(0.01)", "woken.wait()", "pass"])
+def test_work_is_left_between_two_steps(wait: str) -> None:
+    run(FOREVER.format(wait=wait), "done")
+
+
+def test_a_step_of_merging_is_waited_for() -> None:
+    run(MERGING.format(more=""), "done", "built")
+
+
+def test_an_index_may_be_changed_and_saved_at_the_very_end(tmp_path: object) -> None:
+    """By a function that is called after work aside was told to stop."""
+    late = (
+        "import atexit\n"
+        "def late():\n"
+        "    index.add(-1, 'x = 0')\n"
+        f"    index.save({str(tmp_path)!r} + '/late.index')\n"
+        f"    assert len(Index.open({str(tmp_path)!r} + '/late.index')) == 12_001\n"
+        "from tidegate.engine import aside\n"
+        "atexit.unregister(aside._end)\n"
+        "atexit.register(late)\n"
+        "atexit.register(aside._end)\n"
+    )
+    run(MERGING.format(more=late), "done", "built")
