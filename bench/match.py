@@ -111,17 +111,19 @@ class Case:
 
     def count(self) -> tuple[float, float]:
         """What counting takes us and the scan."""
-        return _costs(
+        ours, theirs = _costs(
             (lambda: self.index.count_batch(self.counted), len(self.counted)),
             (lambda: self.scan.counts(self.points), self.scanned),
         )
+        return ours, theirs
 
     def pairs(self) -> tuple[float, float]:
         """What finding all pairs takes us and the scan."""
-        return _costs(
+        ours, theirs = _costs(
             (lambda: self.index.match_batch(self.events), len(self.events)),
             (lambda: self.scan.matches(self.points), self.scanned),
         )
+        return ours, theirs
 
 
 def padres_a() -> Iterator[Figure]:
@@ -178,20 +180,19 @@ def alert_rules(spark: SparkSession) -> Iterator[Figure]:
     yield replace(_faster(f"{title}, p99", high, scanned), aim="at most 100 µs", met=high <= 100)
 
 
-def _costs(ours: Way, theirs: Way) -> tuple[float, float]:
+def _costs(*ways: Way) -> list[float]:
     """What an event takes, in µs: of each way the best of some rounds, after one that is left out.
 
-    The two take turns, so that what slows the machine down for a while slows both.
+    The ways take turns, so that what slows the machine down for a while slows all of them.
     """
-    best = [float("inf"), float("inf")]
-    for round_ in range(1 + ROUNDS):
-        for way, (call, events) in enumerate((ours, theirs)):
+    taken: list[list[float]] = [[] for _ in ways]
+    for _ in range(1 + ROUNDS):
+        for (call, events), costs in zip(ways, taken, strict=True):
             with timed() as watch:
                 result = call()
             del result  # freed outside the time, so that the next round may have its memory
-            if round_ > 0:
-                best[way] = min(best[way], watch.seconds / events * 1e6)
-    return best[0], best[1]
+            costs.append(watch.seconds / events * 1e6)
+    return [min(costs[1:]) for costs in taken]
 
 
 def _single(case: Case) -> tuple[float, float]:
@@ -225,7 +226,7 @@ def _joins(
     with duckdb.connect() as connection:
         duck = DuckJoin(connection, workload.ranges)
         assert_same(duck.pairs(few), expected)
-        cost, _ = _costs((lambda: duck.pairs(points), events), (lambda: None, 1))
+        (cost,) = _costs((lambda: duck.pairs(points), events))
     yield _faster(f"{title}, pairs by a join in DuckDB", cost, scanned, note="one thread")
     with tempfile.TemporaryDirectory() as folder:
         join = SparkJoin(spark, workload.ranges, Path(folder))

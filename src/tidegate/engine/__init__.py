@@ -29,7 +29,7 @@ Where they are kept
 
 - `layout`: which entry goes where, and in which order
 - `assemble`: from that plan to flat arrays, and back
-- `segment`: many subscriptions, compiled; it never changes
+- `segment`: many subscriptions, compiled; it never changes; `compiling`: how it comes about
 - `live`: which of them are still wanted, and when segments are merged; `aside`: in which thread
 - `sources`: what subscriptions were given as
 

@@ -26,10 +26,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tidegate.engine import aside, store
-from tidegate.engine.alike import alike
-from tidegate.engine.conditions import Meanings
+from tidegate.engine.compiling import Compiler
 from tidegate.engine.description import Description, Structure
-from tidegate.engine.draft import Drafter
 from tidegate.engine.encoded import EncodedBatch, encode
 from tidegate.engine.ids import NOWHERE
 from tidegate.engine.live import ALL_ALIVE, Live, due, left, living_codes
@@ -37,14 +35,11 @@ from tidegate.engine.matches import Matches
 from tidegate.engine.plain_columns import read_ids
 from tidegate.engine.segment import Alive, Segment, compared_lines
 from tidegate.engine.single import own_line, place_of
-from tidegate.engine.sources import Sources, concatenate
 from tidegate.engine.subscription import (
     Block,
     Id,
     Subscription,
     changed,
-    gathered,
-    id_array,
     read_id,
     subscribe,
 )
@@ -84,7 +79,7 @@ class Index:
         self._size = 0
         self._kind: type | None = None  # of the ids
         self._incomparable: dict[str, int] = {}
-        self._meanings = Meanings()
+        self._compiler = Compiler(schema)
         self._merging: threading.Thread | None = None
         self._changed = 0
         self._wake = threading.Event()  # there is something to be merged before changes pause
@@ -339,21 +334,7 @@ class Index:
     def _compiled(self, blocks: list[Block], singles: list[Subscription]) -> Segment:
         with self._lock:
             ranged = {name for live in self._lives for name in live.segment.ranged}
-        drafter = Drafter(self.schema, self._meanings, ranged)
-        blocks, singles = gathered(blocks, singles)
-        for block in blocks:
-            drafter.add_block(block)
-        groups, rest = alike(singles, self.schema)
-        for block, _ in groups:
-            drafter.add_block(block)
-        for subscription in rest:
-            drafter.add(subscription.bound)
-        singles = [each for _, group in groups for each in group] + rest
-        ids = [block.ids for block in blocks]
-        if singles:
-            ids.append(id_array([subscription.id for subscription in singles]))
-        sources = Sources.of(blocks, singles)
-        return Segment.build(drafter.finish(), pa.concat_arrays(ids), sources)[0]
+        return self._compiler.compile(blocks, singles, ranged)
 
     def _compile_if_many(self) -> None:
         if len(self._pending) >= _PENDING:
@@ -458,7 +439,7 @@ class Index:
         with self._lock:
             versions = tuple(live.version() for live in lives)
         kept = [living_codes(segment, alive) for segment, alive in versions]
-        merged, place = self._merged(versions, kept)
+        merged, place = self._compiler.merge([segment for segment, _ in versions], kept)
         if know_ids:
             _ = merged.codes
         with self._lock:
@@ -471,23 +452,6 @@ class Index:
                 before += len(codes)
             rest = [live for live in self._lives if live not in lives]
             self._lives = [new, *rest] if new.size else rest
-
-    def _merged(
-        self, version: Version, kept: Sequence[NDArray[np.int64]]
-    ) -> tuple[Segment, NDArray[np.int64]]:
-        """One segment of these codes of several, and the codes that they get in it."""
-        drafter = Drafter(self.schema, self._meanings)
-        ids, sources = [], []
-        for (segment, _), codes in zip(version, kept, strict=True):
-            aside.step()
-            drafter.add_draft(segment.draft(), codes)
-            ids.append(segment.ids.take(pa.array(codes)))
-            sources.append(segment.sources.take(codes))
-        together = pa.concat_arrays(ids)
-        aside.step()
-        draft = drafter.finish()
-        aside.step()
-        return Segment.build(draft, together, concatenate(sources))
 
     # -- files
 
@@ -516,7 +480,7 @@ class Index:
         if len(version) == 1 and len(kept[0]) == len(version[0][0]):
             segment = version[0][0]
         elif any(len(codes) for codes in kept):  # somebody has changed something since
-            segment = self._merged(version, kept)[0]
+            segment = self._compiler.merge([each for each, _ in version], kept)[0]
         store.write(path, store.Saved(self.schema, kind, segment))
 
     @classmethod
