@@ -41,6 +41,15 @@ def kernel(function: Function) -> Function:
     return compiled
 
 
+def brief(function: Function) -> Function:
+    """The same, but the interpreter's lock is kept: to be called for a microsecond, again and again.
+
+    Whoever gives the lock away for so short a time may wait five milliseconds to get it back.
+    """
+    compiled: Function = _kept(_njit(**{**_OPTIONS, "nogil": False}, _nrt=False)(function))
+    return compiled
+
+
 def inlined(function: Function) -> Function:
     """The same, and put it into its callers, where arguments may turn out constant."""
     compiled: Function = _kept(_njit(**_OPTIONS, _nrt=False, forceinline=True)(function))

@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tidegate.engine.compiled import inlined, kernel
+from tidegate.engine.compiled import brief, inlined, kernel
 
 Id: TypeAlias = str | int
 Integers: TypeAlias = NDArray[np.int64]
@@ -74,7 +74,7 @@ class IdTable:
             return NOWHERE
         own = id.encode() if isinstance(id, str) else id.to_bytes(8, "little", signed=True)
         data = np.frombuffer(own, np.uint8)
-        return max(NOWHERE, find_one(data, 0, len(data), self._keys, _SECRET, self._slots))
+        return find_alone(data, self._keys, _SECRET, self._slots)
 
     def find(self, ids: pa.Array) -> Integers:
         """Where each of the ids of an array is."""
@@ -150,6 +150,14 @@ def find_one(
         if _same(data, start, stop, keys, place):
             return int(place)
         slot = (slot + np.uint64(1)) & mask
+
+
+@brief
+def find_alone(
+    data: NDArray[np.uint8], keys: Keys, secret: np.uint64, slots: NDArray[np.int32]
+) -> int:
+    """The place of the only id that is asked for."""
+    return max(NOWHERE, find_one(data, 0, len(data), keys, secret, slots))
 
 
 @kernel
