@@ -42,7 +42,7 @@ def kernel(function: Function) -> Function:
 
 
 def brief(function: Function) -> Function:
-    """The same, but the interpreter's lock is kept: to be called for a microsecond, again and again.
+    """The same, but the interpreter's lock is kept: for what takes a microsecond, again and again.
 
     Whoever gives the lock away for so short a time may wait five milliseconds to get it back.
     """

@@ -58,7 +58,10 @@ class Compiler:
         ids, sources = [], []
         for segment, codes in zip(segments, kept, strict=True):
             aside.step()
-            drafter.add_draft(segment.draft(), codes)
+            draft = segment.draft()
+            aside.step()
+            drafter.add_draft(draft, codes)
+            aside.step()
             ids.append(segment.ids.take(pa.array(codes)))
             sources.append(segment.sources.take(codes))
         together = pa.concat_arrays(ids)

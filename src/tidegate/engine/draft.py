@@ -19,6 +19,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from tidegate.engine import aside
 from tidegate.engine.block_entries import BlockReader, Part, conjuncts
 from tidegate.engine.conditions import ALWAYS, NEVER, Conditions, Meanings
 from tidegate.engine.owning import Usage, as_ranges
@@ -138,7 +139,7 @@ class Drafter:
         self._parts.append(
             Part(
                 ref_count,
-                _sorted_within(_renamed(refs, self._number, draft), ref_count),
+                _sorted_within(self._renamed(refs, draft.conditions), ref_count),
                 range_count,
                 names[draft.range_attribute[ranges]] if len(ranges) else np.empty(0, np.uint16),
                 draft.ranges.take(ranges),
@@ -147,14 +148,15 @@ class Drafter:
             )
         )
 
-    def _number(self, draft: Draft, old: int) -> int:
-        """The number here of a condition of another draft."""
-        theirs = draft.conditions
-        return self.conditions.adopted(theirs.attributes[old], theirs.sets[old], theirs.nodes[old])
+    def _renamed(self, refs: NDArray[Any], theirs: Conditions) -> NDArray[np.int32]:
+        """The numbers here of conditions of another draft."""
+        adopted = self.conditions.adopted
+        return _mapped(refs, {old: adopted(theirs[old]) for old in np.unique(refs).tolist()})
 
     def _adopt(self, draft: Draft, program: int) -> int:
         return self.programs.adopt(
-            draft.programs.tokens(program), lambda old: self._number(draft, old)
+            draft.programs.tokens(program),
+            lambda old: self.conditions.adopted(draft.conditions[old]),
         )
 
     def _close_singles(self) -> None:
@@ -189,7 +191,9 @@ class Drafter:
             fresh = Drafter(self.schema, self._meanings)
             fresh.add_draft(ranged, np.arange(len(ranged.entry)))
             everything = fresh._joined([part for part in fresh._parts if isinstance(part, Part)])
+        aside.step()
         first, entry = share(everything)
+        aside.step()
         return _restrict(everything, first, entry)
 
     def _own_attributes(self) -> set[str]:
@@ -249,10 +253,6 @@ def _sorted_within(refs: NDArray[Any], counts: NDArray[Any]) -> NDArray[Any]:
     return refs[np.lexsort((refs, entries))]
 
 
-def _renamed(refs: NDArray[Any], number: Any, draft: Draft) -> NDArray[np.int32]:
-    return _mapped(refs, {old: number(draft, old) for old in np.unique(refs).tolist()})
-
-
 def _mapped(values: NDArray[Any], names: dict[int, int]) -> NDArray[np.int32]:
     """Each value replaced by what the mapping has for it."""
     distinct, places = np.unique(values, return_inverse=True)
@@ -262,7 +262,7 @@ def _mapped(values: NDArray[Any], names: dict[int, int]) -> NDArray[np.int32]:
 def _with_ranges(draft: Draft, own: Container[str]) -> Draft:
     """The draft with ranges in the place of its conditions on these attributes, if it has any."""
     conditions = draft.conditions
-    used = [n for n in np.unique(draft.refs).tolist() if conditions.attributes[n] in own]
+    used = [n for n in np.unique(draft.refs).tolist() if conditions[n].attribute in own]
     numbers, made = as_ranges(conditions, used)
     if not len(numbers):
         return draft
@@ -271,7 +271,7 @@ def _with_ranges(draft: Draft, own: Container[str]) -> Draft:
     leaving = place[draft.refs] >= 0
     names = {name: number for number, name in enumerate(draft.attributes)}
     attribute = np.array(
-        [names.setdefault(conditions.attributes[n], len(names)) for n in numbers.tolist()]
+        [names.setdefault(conditions[n].attribute, len(names)) for n in numbers.tolist()]
     )
     which = place[draft.refs[leaving]]
     entries = np.arange(len(draft))

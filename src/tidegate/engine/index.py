@@ -167,15 +167,16 @@ class Index:
         >>> index.match({"symbol": "SAP", "price": 12.0})
         ['b']
         """
-        blocks = read_table(table, filter, self.schema)
-        if not blocks:
-            return
-        with self._writing:
-            self._know_ids()
-            with self._lock:
-                self._begin_change()
-                self._require_all_new(pa.concat_arrays([block.ids for block in blocks]))
-            self._change(blocks, [])
+        with aside.first():
+            blocks = read_table(table, filter, self.schema)
+            if not blocks:
+                return
+            with self._writing:
+                self._know_ids()
+                with self._lock:
+                    self._begin_change()
+                    self._require_all_new(pa.concat_arrays([block.ids for block in blocks]))
+                self._change(blocks, [])
 
     def update(self, id: Id, /, **parameters: Any) -> None:
         """Change parameters of a subscription, all of them at once; the others stay."""
@@ -196,7 +197,7 @@ class Index:
         A null is NULL; where a subscription has no parameter of that name it is passed over.
         """
         ids, columns = read_changes(table)
-        with self._writing:
+        with aside.first(), self._writing:
             self._know_ids()
             self._begin_change()
             with self._lock:
@@ -334,7 +335,8 @@ class Index:
     def _compiled(self, blocks: list[Block], singles: list[Subscription]) -> Segment:
         with self._lock:
             ranged = {name for live in self._lives for name in live.segment.ranged}
-        return self._compiler.compile(blocks, singles, ranged)
+        with aside.first():
+            return self._compiler.compile(blocks, singles, ranged)
 
     def _compile_if_many(self) -> None:
         if len(self._pending) >= _PENDING:

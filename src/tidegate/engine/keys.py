@@ -14,11 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidegate.engine.compiled import kernel
+from tidegate.engine.condition import Value
 from tidegate.engine.conditions import Conditions
 from tidegate.engine.encoded import EncodedBatch
 from tidegate.engine.search import before
-from tidegate.filters.lines import first_decimal
-from tidegate.filters.valueset import ValueSet
 
 Integers: TypeAlias = NDArray[np.int64]
 
@@ -28,36 +27,15 @@ _DENSE: Final = 8  # codes for each group, at most, that are worth a table
 _SMALL: Final = 65_536
 
 
-def is_point(held: ValueSet) -> bool:
-    """Whether the set has one value at most on each line, and is not about text or absence."""
-    if held.absent or held.texts or not held.spans:
-        return False
-    for name, bounds in held.spans.items():
-        if len(bounds) != 2 or bounds[1] != _after(name, bounds[0]):
-            return False
-    return True
-
-
-def _after(name: str, key: Any) -> Any:
-    """The next key of the line with that name at which there is a value."""
-    if name == "string":
-        return key + "\0"
-    return first_decimal(key + 1) if name == "decimal" else key + 1
-
-
 def points(conditions: Conditions, numbers: NDArray[Any]) -> set[int]:
     """Those conditions, of the ones given, that can be part of a key."""
     found: set[int] = set()
-    taken: set[tuple[str, str, Any]] = set()
-    sets, attributes = conditions.sets, conditions.attributes
+    taken: set[Value] = set()
     for number in numbers.tolist():
-        held = sets[number]
-        if is_point(held):
-            attribute = attributes[number]
-            own = [(attribute, name, bounds[0]) for name, bounds in held.spans.items()]
-            if taken.isdisjoint(own):
-                taken.update(own)
-                found.add(number)
+        values = conditions[number].values
+        if values and taken.isdisjoint(values):
+            taken.update(values)
+            found.add(number)
     return found
 
 
@@ -76,7 +54,7 @@ class KeyTable:
         self._conditions = conditions
         self.columns = columns
         if attributes is None:
-            attributes = tuple(conditions.attributes[int(column[0])] for column in columns)
+            attributes = tuple(conditions[int(column[0])].attribute for column in columns)
         self.attributes = attributes
         for attribute, column in zip(attributes, columns, strict=True):
             conditions.points.register(attribute, column)

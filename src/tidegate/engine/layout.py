@@ -24,7 +24,6 @@ from tidegate.engine.keys import points
 from tidegate.engine.numbering import numbered
 from tidegate.engine.programs import skeleton
 from tidegate.engine.starts import pick
-from tidegate.filters.expression import Node, Operator, Predicate
 
 Integers: TypeAlias = NDArray[np.int64]
 
@@ -142,8 +141,9 @@ class _KeyConditions:
         uses = np.bincount(draft.refs, minlength=len(conditions))
         often_first = np.argsort(-uses, kind="stable")[: np.count_nonzero(uses)]
         usable = points(conditions, often_first)
-        numbers = {name: i for i, name in enumerate(dict.fromkeys(conditions.attributes))}
-        attribute = np.array([numbers[name] for name in conditions.attributes], np.int64)
+        names = [condition.attribute for condition in conditions]
+        numbers = {name: i for i, name in enumerate(dict.fromkeys(names))}
+        attribute = np.array([numbers[name] for name in names], np.int64)
         is_usable = np.zeros(len(conditions), np.bool_)
         is_usable[list(usable)] = True
         entries = np.repeat(np.arange(len(draft)), np.diff(draft.ref_start))
@@ -210,10 +210,10 @@ def _choose_key(
 def selectivity(conditions: Conditions) -> NDArray[np.float64]:
     """A guess, for each condition, at how many values meet it, to try rare ones first.
 
-    Of few conditions, it is only asked whether they are equalities.
+    Of few conditions, it is only asked whether they allow single values.
     """
     if len(conditions) < _FEW:
-        return np.array([_is_equality(node) for node in conditions.nodes], np.float64) * -1.0
+        return np.array([-1.0 if each.values else 0.0 for each in conditions])
     return shares(conditions)
 
 
@@ -223,26 +223,21 @@ def shares(conditions: Conditions) -> NDArray[np.float64]:
     The ends of all conditions on a line are taken for quantiles of its values.
     """
     cuts: dict[tuple[str, str], set[Any]] = {}
-    for attribute, held in zip(conditions.attributes, conditions.sets, strict=True):
-        for name, bounds in held.spans.items():
-            cuts.setdefault((attribute, name), set()).update(bounds)
+    for condition in conditions:
+        for name, bounds in condition.allowed.spans.items():
+            cuts.setdefault((condition.attribute, name), set()).update(bounds)
     places = {
         key: {cut: place for place, cut in enumerate(sorted(found))} for key, found in cuts.items()
     }
     guesses = np.empty(len(conditions), np.float64)
-    for number, held in enumerate(conditions.sets):
-        attribute = conditions.attributes[number]
+    for number, condition in enumerate(conditions):
         guess = 0.0
-        for name, bounds in held.spans.items():
-            place = places[attribute, name]
+        for name, bounds in condition.allowed.spans.items():
+            place = places[condition.attribute, name]
             width = sum(place[bounds[i + 1]] - place[bounds[i]] for i in range(0, len(bounds), 2))
             guess = max(guess, width / max(len(place) - 1, 1))
-        guesses[number] = guess * 0.5 if held.texts else guess
+        guesses[number] = guess * 0.5 if condition.allowed.texts else guess
     return guesses
-
-
-def _is_equality(node: Node) -> bool:
-    return isinstance(node, Predicate) and node.operator is Operator.EQUAL
 
 
 def skeletons(draft: Draft, entries: Integers) -> Integers:

@@ -60,7 +60,7 @@ class Usage:
         uses = np.bincount(refs)
         for number in np.flatnonzero(uses).tolist():
             if _range_form(self._conditions, number) is not None:
-                found.setdefault(self._conditions.attributes[number], []).append(int(uses[number]))
+                found.setdefault(self._conditions[number].attribute, []).append(int(uses[number]))
         return found
 
     def own(self) -> set[str]:
@@ -99,12 +99,13 @@ def as_ranges(conditions: Conditions, numbers: Sequence[int]) -> tuple[Integers,
 
 def _range_form(conditions: Conditions, number: int) -> _Form | None:
     """What conditions have in common that become ranges in the same way; None if it cannot."""
-    predicates = _parts(conditions.nodes[number])
+    condition = conditions[number]
+    predicates = _parts(condition.node)
     if not can_be_range(predicates):  # an equality, for one, which may be part of a key
         return None
     if conditions.schema is not None:
-        line = conditions.schema[conditions.attributes[number]].type.line
-        held = conditions.sets[number]
+        line = conditions.schema[condition.attribute].type.line
+        held = condition.allowed
         if line is None or not has_int64_keys(line) or held.absent or len(held.spans) != 1:
             return None
         return _ONE_SPAN if len(held.spans.get(line.name, ())) == 2 else None
@@ -116,7 +117,7 @@ def _range_form(conditions: Conditions, number: int) -> _Form | None:
 
 def _keys(conditions: Conditions, numbers: list[int]) -> Ranges:
     """Under a schema, from the bounds on the attribute's line."""
-    bounds = [next(iter(conditions.sets[number].spans.values())) for number in numbers]
+    bounds = [next(iter(conditions[number].allowed.spans.values())) for number in numbers]
     low = np.array([each[0] for each in bounds], np.int64)
     high = np.array([each[1] - 1 for each in bounds], np.int64)
     return Ranges(np.full(len(numbers), KEYS, np.uint8), low, high)
@@ -124,7 +125,7 @@ def _keys(conditions: Conditions, numbers: list[int]) -> Ranges:
 
 def _constants(conditions: Conditions, numbers: list[int]) -> Ranges | None:
     """Without a schema, from the constants; all have the same operators and types."""
-    rows = [_parts(conditions.nodes[number]) for number in numbers]
+    rows = [_parts(conditions[number].node) for number in numbers]
     ends = []
     for i, first in enumerate(rows[0]):
         constants = [row[i].constants[0] for row in rows]

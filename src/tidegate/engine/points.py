@@ -83,11 +83,11 @@ class PointTable:
         """The keys on one line and their conditions: sorted arrays; a dict for strings."""
         table = self._tables.get((attribute, name, scale))
         if table is None:
-            sets = self._conditions.sets
             found = {
-                sets[number].spans[name][0]: number
+                key: number
                 for number in np.unique(np.concatenate(self._numbers[attribute])).tolist()
-                if name in sets[number].spans
+                for _, line, key in self._conditions[number].values
+                if line == name
             }
             table = found if name == STRING.name else self._sorted(attribute, name, scale, found)
             self._tables[attribute, name, scale] = table

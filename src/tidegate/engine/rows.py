@@ -36,8 +36,8 @@ class AxisTable:
     def by_attribute(self) -> dict[str, list[int]]:
         """The numbers of the conditions on each attribute."""
         found: dict[str, list[int]] = {}
-        for number, attribute in enumerate(self.conditions.attributes):
-            found.setdefault(attribute, []).append(number)
+        for number, condition in enumerate(self.conditions):
+            found.setdefault(condition.attribute, []).append(number)
         return found
 
     def axis(self, attribute: str, name: str) -> Axis:
@@ -45,15 +45,15 @@ class AxisTable:
         axis = self._axes.get((attribute, name))
         if axis is None:
             line = line_named(name, attribute, self.conditions.schema)
-            sets = self.conditions.sets
-            numbered = [(number, sets[number]) for number in self.by_attribute[attribute]]
+            numbers = self.by_attribute[attribute]
+            numbered = [(number, self.conditions[number].allowed) for number in numbers]
             axis = self._axes[attribute, name] = Axis(line, numbered)
         return axis
 
     def absent(self, attribute: str) -> Pieces:
         """The conditions on an attribute that hold where it is absent, on an axis of one rank."""
-        sets = self.conditions.sets
-        found = [number for number in self.by_attribute[attribute] if sets[number].absent]
+        numbers = self.by_attribute[attribute]
+        found = [number for number in numbers if self.conditions[number].allowed.absent]
         zeros = np.zeros(len(found), np.uint32)
         return Pieces(np.array(found, np.uint32), zeros, zeros + 1)
 
@@ -64,9 +64,9 @@ class AxisTable:
     @cached_property
     def _texts(self) -> dict[str, list[int]]:
         found: dict[str, list[int]] = {}
-        for number, held in enumerate(self.conditions.sets):
-            if held.texts:
-                found.setdefault(self.conditions.attributes[number], []).append(number)
+        for number, condition in enumerate(self.conditions):
+            if condition.allowed.texts:
+                found.setdefault(condition.attribute, []).append(number)
         return found
 
     @property
@@ -86,12 +86,12 @@ class Rows:
         self._absent: dict[str, Pieces] = {}
         self._texts: dict[str, list[int]] = {}
         for number in numbers.tolist():
-            attribute, held = self._conditions.attributes[number], self._conditions.sets[number]
-            self._by_attribute.setdefault(attribute, []).append(number)
-            if held.texts:
-                self._texts.setdefault(attribute, []).append(number)
+            condition = self._conditions[number]
+            self._by_attribute.setdefault(condition.attribute, []).append(number)
+            if condition.allowed.texts:
+                self._texts.setdefault(condition.attribute, []).append(number)
         for attribute, mine in self._by_attribute.items():
-            absent = [number for number in mine if self._conditions.sets[number].absent]
+            absent = [number for number in mine if self._conditions[number].allowed.absent]
             if absent:
                 zeros = np.zeros(len(absent), np.uint32)
                 self._absent[attribute] = Pieces(np.array(absent, np.uint32), zeros, zeros + 1)
@@ -129,7 +129,7 @@ class Rows:
                     ranks.append(place.spread(batch.ranks(axis, attribute, number), stretch.rows))
                 if stretch.texts:
                     for number in self._texts.get(attribute, ()):
-                        held = hold(self._conditions.sets[number], stretch.texts)
+                        held = hold(self._conditions[number].allowed, stretch.texts)
                         given_rows.append(number)
                         given.append(place.bits(held[stretch.keys], stretch.rows))
             if attribute in self._absent and len(column.absent):

@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from tidegate.engine import aside
 from tidegate.engine.assemble import assemble, assemble_sweep, take_apart
 from tidegate.engine.description import Structure
 from tidegate.engine.draft import Draft
@@ -74,6 +75,7 @@ class Segment:
         rank = np.full(len(draft) + 1, len(draft), np.int64)  # the last: of NO_ENTRY
         placed, code = 0, 0
         for each in plan(draft, subscribers):
+            aside.step()
             if each.sweep:
                 sweep, entries = assemble_sweep(draft, each, subscribers, ends, code)
                 sweeps.append(sweep)
@@ -85,7 +87,9 @@ class Segment:
             rank[entries] = np.arange(placed, placed + len(entries))
             placed += len(entries)
         for sweep in sweeps:
+            aside.step()
             sweep.settle()
+        aside.step()
         order = np.argsort(rank[draft.entry], kind="stable")
         place = np.empty(len(order), np.int64)
         place[order] = np.arange(len(order))
@@ -131,7 +135,8 @@ class Segment:
         found: dict[str, set[str]] = {}
         conditions = self.table.conditions
         seen: set[tuple[Any, ...]] = set()  # it is a matter of types
-        for attribute, node in zip(conditions.attributes, conditions.nodes, strict=True):
+        for condition in conditions:
+            attribute, node = condition.attribute, condition.node
             for predicate in (node,) if isinstance(node, Predicate) else predicates(node):
                 kind = (attribute, *map(type, predicate.constants))
                 if kind not in seen:
@@ -162,7 +167,7 @@ class Segment:
         if self.ends.nbytes:
             found.append(Structure("ends of the ranges by key", 0, 0, self.ends.nbytes))
         conditions = self.table.conditions
-        texts = sum(bool(held.texts) for held in conditions.sets)
+        texts = sum(bool(condition.allowed.texts) for condition in conditions)
         for name, shown, size in (
             ("values of the keys", conditions.points.nbytes, conditions.points.nbytes),
             (f"{len(conditions):,} conditions", len(conditions), conditions.nbytes),

@@ -238,7 +238,7 @@ class _Rows:
             ranks.append(axis.rank(key, line.scale))
             if line is STRING:
                 for text in self._table.texts(attribute):
-                    truth[text] |= conditions.sets[text].has(key)
+                    truth[text] |= conditions[text].allowed.has(key)
         on, at = np.array(found, np.int64), np.array(ranks, np.int64)
         single_kernels.hold(on, at, *self._flat, truth)
         return truth, on, at

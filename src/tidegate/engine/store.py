@@ -16,7 +16,7 @@ throughout is refused with an `IndexFileError`, at the latest when what is wrong
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import reduce
 from operator import and_
 from typing import Any, Final, NamedTuple, TypeAlias, get_args, get_type_hints
@@ -27,7 +27,8 @@ from numpy.typing import NDArray
 
 from tidegate.engine import files
 from tidegate.engine.arrays import AND, NO_ROW, OPERAND, OR, Ends, Entries
-from tidegate.engine.conditions import Conditions, Listed
+from tidegate.engine.condition import Condition
+from tidegate.engine.conditions import Conditions
 from tidegate.engine.consistency import (
     check_ascending,
     check_below,
@@ -59,7 +60,6 @@ from tidegate.filters.expression import And, Node, Predicate
 from tidegate.filters.lines import Line
 from tidegate.filters.meaning import allowed
 from tidegate.filters.schema import Schema
-from tidegate.filters.valueset import ValueSet
 
 Sections: TypeAlias = Mapping[str, NDArray[Any]]
 
@@ -134,8 +134,8 @@ class _Writer:
         return header, arrays
 
     def _conditions(self) -> pa.Table:
-        nodes = self._segment.table.conditions.nodes
-        texts = [json.dumps(spell_tree(nodes[number])) for number in self._used.tolist()]
+        conditions = self._segment.table.conditions
+        texts = [json.dumps(spell_tree(conditions[n].node)) for n in self._used.tolist()]
         return pa.table({"condition": pa.array(texts, pa.string())})
 
     def _ends(self) -> Arrays:
@@ -379,13 +379,13 @@ class _Reader:
         }
         return read_sources(self._name, self._said["tables"], own, self._schema)
 
-    def _read_conditions(self) -> Listed:
+    def _read_conditions(self) -> list[Condition]:
         """The conditions, once the first event has come."""
         with reading(self._name):
             texts = ",".join(column(self._texts, "condition", pa.string()).to_pylist())
             nodes = [read_tree(spelled, self._schema) for spelled in json.loads(f"[{texts}]")]
             require(len(nodes) == self._count, "conditions are missing")
-            listed = _listed(nodes, self._schema)
+            listed = [_condition(node, self._schema) for node in nodes]
             self._check_keys(Conditions(self._schema, lambda: listed))
             return listed
 
@@ -398,21 +398,17 @@ class _Reader:
                 by_attribute.setdefault(attribute, []).append(numbers)
         for attribute, columns in by_attribute.items():
             numbers = np.unique(np.concatenate(columns))
-            found = {conditions.attributes[number] for number in numbers.tolist()}
+            found = {conditions[number].attribute for number in numbers.tolist()}
             require(found == {attribute}, "a key has another attribute than its conditions")
             single = points(conditions, numbers)
             require(len(single) == len(numbers), "conditions of a key do not exclude each other")
 
 
-def _listed(nodes: Sequence[Node], schema: Schema | None) -> Listed:
-    """Conditions as `Conditions` lists them."""
-    attributes: list[str] = []
-    sets: list[ValueSet] = []
-    for node in nodes:
-        parts = node.parts if isinstance(node, And) else (node,)
-        stated = [part for part in parts if isinstance(part, Predicate) and not part.is_open]
-        require(len(stated) == len(parts), "a condition is no conjunction of predicates")
-        require(len({part.attribute for part in stated}) == 1, "a condition has one attribute")
-        attributes.append(stated[0].attribute)
-        sets.append(reduce(and_, [allowed(part, schema) for part in stated]))
-    return attributes, sets, list(nodes)
+def _condition(node: Node, schema: Schema | None) -> Condition:
+    """The condition that a tree states."""
+    parts = node.parts if isinstance(node, And) else (node,)
+    stated = [part for part in parts if isinstance(part, Predicate) and not part.is_open]
+    require(len(stated) == len(parts), "a condition is no conjunction of predicates")
+    require(len({part.attribute for part in stated}) == 1, "a condition has one attribute")
+    held = reduce(and_, [allowed(part, schema) for part in stated])
+    return Condition(stated[0].attribute, held, node)

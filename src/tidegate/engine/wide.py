@@ -137,7 +137,7 @@ def _wide(
     """Which zones are wide. Those with a condition on text are not: it is no matter of ranks."""
     share = np.append(shares(conditions), 1.0)
     wide = share[np.minimum(entries.zone_head, len(conditions))] >= _WIDE
-    texts = np.array([bool(held.texts) for held in conditions.sets])
+    texts = np.array([bool(condition.allowed.texts) for condition in conditions])
     wide[zone[texts[refs]]] = False
     return wide
 
