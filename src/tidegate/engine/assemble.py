@@ -17,7 +17,7 @@ from tidegate.engine.draft import Draft
 from tidegate.engine.ends import RangeAxes
 from tidegate.engine.keys import KeyTable
 from tidegate.engine.layout import Plan, skeletons
-from tidegate.engine.numbering import firsts, numbered
+from tidegate.engine.numbering import firsts, numbered, occurring
 from tidegate.engine.numbers import EndTable
 from tidegate.engine.partition import Partition
 from tidegate.engine.programs import NO_PROGRAM, Programs, flat
@@ -135,7 +135,7 @@ def _ranges(
     counts = np.diff(draft.range_start)[entries]
     which = pick(draft.range_start[entries], counts)
     attribute, ranges = draft.range_attribute[which], draft.ranges.take(which)
-    found = np.unique(attribute).tolist()
+    found = occurring(attribute).tolist()
     two_sided = (ranges.kind == 0) | ((ranges.kind >> 3 & 3 > 0) & (ranges.kind >> 5 & 3 > 0))
     width = np.where(two_sided, ranges.high.astype(np.float64) - ranges.low, np.inf)
     # What is open on one side, or nearly, has a width of its own order.

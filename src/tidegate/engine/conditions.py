@@ -69,6 +69,7 @@ class Conditions:
         self._meanings = Meanings() if meanings is None else meanings
         self.points = PointTable(self)
         self._numbers: dict[Condition, int] = {}
+        self._read: dict[_Kind, dict[_Key, int]] = {}
         self._met: dict[tuple[int, int], int] = {}
 
     def __len__(self) -> int:
@@ -99,16 +100,21 @@ class Conditions:
         self, predicate: Predicate, given: Iterable[tuple[Any, ...]], bound: bool
     ) -> list[int]:
         kind = (predicate.attribute, predicate.operator._value_, predicate.mode._value_)
+        read = self._read.setdefault(kind, {})
         known = self._meanings.of_kind(kind)
-        found: list[_Meaning] = []
+        numbers = []
         for constants in given:
             key = _key(constants)
-            meaning = known.get(key)
-            if meaning is None:
-                meaning = self._meaning(predicate, None if bound else constants)
-                self._meanings.keep(kind, key, meaning)
-            found.append(meaning)
-        return [each if isinstance(each, int) else self.adopted(each) for each in found]
+            number = read.get(key)
+            if number is None:
+                meaning = known.get(key)
+                if meaning is None:
+                    meaning = self._meaning(predicate, None if bound else constants)
+                    self._meanings.keep(kind, key, meaning)
+                number = meaning if isinstance(meaning, int) else self.adopted(meaning)
+                read[key] = number
+            numbers.append(number)
+        return numbers
 
     def _meaning(self, predicate: Predicate, given: tuple[Any, ...] | None) -> _Meaning:
         if given is not None:

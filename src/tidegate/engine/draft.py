@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from tidegate.engine import aside
 from tidegate.engine.block_entries import BlockReader, Part, conjuncts
 from tidegate.engine.conditions import ALWAYS, NEVER, Conditions, Meanings
+from tidegate.engine.numbering import occurring
 from tidegate.engine.owning import Usage, as_ranges
 from tidegate.engine.programs import NO_PROGRAM, Programs
 from tidegate.engine.ranges import Ranges, concatenate
@@ -134,7 +135,7 @@ class Drafter:
         ranges = pick(draft.range_start[entries], range_count)
         names = np.array([self._attribute(name) for name in draft.attributes], np.uint16)
         program = np.where(never, NO_PROGRAM, draft.program[entries])
-        used = np.unique(program)
+        used = occurring(program)
         adopted = {int(old): self._adopt(draft, int(old)) for old in used if old != NO_PROGRAM}
         self._parts.append(
             Part(
@@ -151,7 +152,7 @@ class Drafter:
     def _renamed(self, refs: NDArray[Any], theirs: Conditions) -> NDArray[np.int32]:
         """The numbers here of conditions of another draft."""
         adopted = self.conditions.adopted
-        return _mapped(refs, {old: adopted(theirs[old]) for old in np.unique(refs).tolist()})
+        return _mapped(refs, {old: adopted(theirs[old]) for old in occurring(refs).tolist()})
 
     def _adopt(self, draft: Draft, program: int) -> int:
         return self.programs.adopt(
@@ -255,14 +256,19 @@ def _sorted_within(refs: NDArray[Any], counts: NDArray[Any]) -> NDArray[Any]:
 
 def _mapped(values: NDArray[Any], names: dict[int, int]) -> NDArray[np.int32]:
     """Each value replaced by what the mapping has for it."""
-    distinct, places = np.unique(values, return_inverse=True)
-    return np.array([names[int(value)] for value in distinct], np.int32)[places]
+    if not len(values):
+        return np.empty(0, np.int32)
+    least = min(names)
+    table = np.empty(max(names) - least + 1, np.int32)
+    table[np.array(list(names)) - least] = list(names.values())
+    found: NDArray[np.int32] = table[values - least]
+    return found
 
 
 def _with_ranges(draft: Draft, own: Container[str]) -> Draft:
     """The draft with ranges in the place of its conditions on these attributes, if it has any."""
     conditions = draft.conditions
-    used = [n for n in np.unique(draft.refs).tolist() if conditions[n].attribute in own]
+    used = [n for n in occurring(draft.refs).tolist() if conditions[n].attribute in own]
     numbers, made = as_ranges(conditions, used)
     if not len(numbers):
         return draft

@@ -53,7 +53,8 @@ from tidegate.filters.schema import Schema
 
 Version: TypeAlias = tuple[tuple[Segment, Alive], ...]
 
-_PENDING: Final = 2_048  # subscriptions that are compiled together
+_PENDING: Final = 8_192  # subscriptions that came one by one and are compiled together
+_MANY: Final = 2_048  # that come together and are compiled at once
 _FEW: Final = 16  # pending subscriptions that a single event is compared with one by one
 _PAUSE: Final = 2.0  # seconds without a change, at least, after which what is left is merged
 
@@ -254,9 +255,10 @@ class Index:
             if len(known):
                 id = ids[int(known[0])].as_py()
                 raise SubscriptionError(f"there is a subscription {id!r} already")
-        for id in ids.to_pylist() if self._pending else ():
-            if id in self._pending:
-                raise SubscriptionError(f"there is a subscription {id!r} already")
+        if self._pending:
+            again = next((id for id in ids.to_pylist() if id in self._pending), None)
+            if again is not None:
+                raise SubscriptionError(f"there is a subscription {again!r} already")
         self._require_kind(ids[0].as_py())
 
     def _locate(self, ids: pa.Array) -> list[Place]:
@@ -311,7 +313,7 @@ class Index:
         """Add many subscriptions, for old ones if any, which are in these places, in one step."""
         count = sum(len(block) for block in blocks) + len(singles)
         growth = count - (0 if old is None else len(old))
-        if count < _PENDING:
+        if count < _MANY:
             new = singles + [block.subscription(i) for block in blocks for i in range(len(block))]
             for subscription in new:
                 _ = subscription.bound
@@ -403,7 +405,7 @@ class Index:
                 self._merging = aside.start(self._merge_aside, self._wake.set, "tidegate-merge")
 
     def _due(self) -> list[Live]:
-        return due([live for live in self._lives if live is not self._apart], _PENDING)
+        return due([live for live in self._lives if live is not self._apart], _MANY)
 
     def _left(self) -> list[Live]:
         return left([live for live in self._lives if live is not self._apart])

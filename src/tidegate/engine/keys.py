@@ -17,6 +17,7 @@ from tidegate.engine.compiled import kernel
 from tidegate.engine.condition import Value
 from tidegate.engine.conditions import Conditions
 from tidegate.engine.encoded import EncodedBatch
+from tidegate.engine.numbering import occurring
 from tidegate.engine.search import before
 
 Integers: TypeAlias = NDArray[np.int64]
@@ -31,8 +32,9 @@ def points(conditions: Conditions, numbers: NDArray[Any]) -> set[int]:
     """Those conditions, of the ones given, that can be part of a key."""
     found: set[int] = set()
     taken: set[Value] = set()
+    listed = list(conditions)
     for number in numbers.tolist():
-        values = conditions[number].values
+        values = listed[number].values
         if values and taken.isdisjoint(values):
             taken.update(values)
             found.add(number)
@@ -62,7 +64,7 @@ class KeyTable:
     @cached_property
     def _distinct(self) -> list[NDArray[np.int32]]:
         """The conditions of each column."""
-        return [np.unique(column) for column in self.columns]
+        return [occurring(column) for column in self.columns]
 
     @cached_property
     def _by_code(self) -> tuple[Integers, Integers]:

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from tidegate.engine.conditions import Conditions
 from tidegate.engine.draft import Draft
 from tidegate.engine.keys import points
-from tidegate.engine.numbering import numbered
+from tidegate.engine.numbering import numbered, occurring
 from tidegate.engine.programs import skeleton
 from tidegate.engine.starts import pick
 
@@ -129,7 +129,7 @@ def _by_axes(draft: Draft, entries: Integers, fit: Integers) -> list[Integers]:
     Then those with one range need no look at the others' second ones.
     """
     counts = np.diff(draft.range_start)[entries[fit]]
-    found = [fit[counts == count] for count in np.unique(counts).tolist()]
+    found = [fit[counts == count] for count in occurring(counts).tolist()]
     return found if min(len(some) for some in found) >= _ENOUGH else [fit]
 
 
@@ -151,7 +151,7 @@ class _KeyConditions:
         wanted = is_usable[draft.refs] if len(draft.refs) else np.zeros(0, np.bool_)
         refs, entries = draft.refs[wanted], entries[wanted]
         self.count = np.bincount(entries, minlength=len(draft))  # of such conditions, by entry
-        for number in np.unique(attribute[refs]).tolist() if len(refs) else ():
+        for number in occurring(attribute[refs]).tolist() if len(refs) else ():
             here = attribute[refs] == number
             if np.count_nonzero(here) >= _FOLLOWING:
                 column = np.full(len(draft), -1, np.int32)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from tidegate.engine.cuts import has_int64_keys
 from tidegate.engine.encoded import EncodedBatch
+from tidegate.engine.numbering import occurring
 from tidegate.engine.ranges import Ranges
 from tidegate.engine.search import before
 from tidegate.engine.sweep_kernels import HIGHEST, LOWEST
@@ -47,14 +48,14 @@ class EndTable:
         if found is None:
             ends = [end for ranges in self._ranges[attribute]
                     for end in self._on(attribute, ranges, line)]  # fmt: skip
-            found = self._cuts[attribute, line] = np.unique(np.concatenate(ends))
+            found = self._cuts[attribute, line] = occurring(np.concatenate(ends))
         return found
 
     def ends(self, attribute: str, ranges: Ranges, line: Line) -> tuple[Numbers, Numbers]:
         """The numbers of the first and the last key of ranges on a line."""
         low, high = self._on(attribute, ranges, line)
         cuts = self.cuts(attribute, line)
-        return _odd(np.searchsorted(cuts, low)), _odd(np.searchsorted(cuts, high))
+        return _odd(before(cuts, low)), _odd(before(cuts, high))
 
     def _on(self, attribute: str, ranges: Ranges, line: Line) -> Sequence[NDArray[Any]]:
         if has_int64_keys(line):

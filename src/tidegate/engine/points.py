@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidegate.engine.arrow import Stretch
+from tidegate.engine.numbering import occurring
 from tidegate.engine.search import before
 from tidegate.filters.lines import ALL_LINES, STRING, Line
 from tidegate.filters.schema import Schema
@@ -85,7 +86,7 @@ class PointTable:
         if table is None:
             found = {
                 key: number
-                for number in np.unique(np.concatenate(self._numbers[attribute])).tolist()
+                for number in occurring(np.concatenate(self._numbers[attribute])).tolist()
                 for _, line, key in self._conditions[number].values
                 if line == name
             }

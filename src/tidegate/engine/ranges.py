@@ -17,6 +17,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tidegate.engine.cuts import has_int64_keys, span
+from tidegate.engine.numbering import occurring
 from tidegate.filters.attribute import Attribute
 from tidegate.filters.expression import Mode, Operator, Predicate
 from tidegate.filters.lines import DECIMAL, FAMILY_LINES, Line
@@ -74,7 +75,7 @@ class Ranges:
         """The first and the last key of each on a line; the first is above the last if empty."""
         low = np.full(len(self), max(line.low, -(2**63)), np.int64)
         high = np.full(len(self), min(line.high - 1, 2**63 - 1), np.int64)
-        for kind in np.unique(self.kind).tolist():
+        for kind in occurring(self.kind).tolist():
             mine = np.flatnonzero(self.kind == kind)
             if kind == KEYS:
                 low[mine], high[mine] = self.low[mine], self.high[mine]
@@ -123,13 +124,13 @@ class Ranges:
         """The names of the lines that they are compared on, without a schema."""
         return {
             line.name
-            for kind in np.unique(self.kind).tolist()
+            for kind in occurring(self.kind).tolist()
             for line in FAMILY_LINES[_FAMILIES[kind & 7]]
         }
 
     def are_sound(self) -> bool:
         """Whether all have a type, an end, and as ends constants of that type."""
-        for kind in np.unique(self.kind).tolist():
+        for kind in occurring(self.kind).tolist():
             low, high = kind >> _LOW_SHIFT & 3, kind >> _HIGH_SHIFT
             if not 1 <= kind & 7 < len(_TYPES) or low > 2 or high > 2 or low + high == 0:
                 return False

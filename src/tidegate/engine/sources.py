@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from tidegate.engine.numbering import numbered, occurring
 from tidegate.engine.subscription import Block, Id, Subscription
 from tidegate.filters.filter import Filter
 
@@ -85,9 +86,8 @@ class Sources:
     def take(self, codes: NDArray[Any]) -> "Sources":
         """Those of some codes, without the parts that none of them needs."""
         part, row = self.part[codes], self.row[codes]
-        used, number = np.unique(part, return_inverse=True)
-        parts = [self.parts[i] for i in used.tolist()]
-        return Sources(parts, number.astype(np.uint32), row)
+        parts = [self.parts[i] for i in occurring(part).tolist()]
+        return Sources(parts, numbered(part).astype(np.uint32), row)
 
 
 def concatenate(all_sources: Sequence[Sources]) -> Sources:
