@@ -15,7 +15,7 @@ What people use
 
 What filters become
 
-- `conditions`: what filters have in common, numbered
+- `condition`, `conditions`: what filters have in common, numbered
 - `programs`: Boolean trees in postfix notation
 - `ranges`: ranges whose constants nearly all differ; `cuts`: where a column of them cuts a line
 - `sharing`: which subscriptions ask for the very same

@@ -25,7 +25,7 @@ _ARROW: Final[dict[type, pa.DataType]] = {
     float: pa.float64(),
     str: pa.string(),
 }
-_Outline: TypeAlias = tuple[Any, ...]  # for each predicate all but its constant, and the type of it
+_Outline: TypeAlias = tuple[Any, ...]  # of each predicate all but its constant, and its kind
 
 
 def alike(
@@ -41,11 +41,11 @@ def alike(
         else:
             by_outline.setdefault(outline, []).append(subscription)
     blocks = []
-    for outline, group in by_outline.items():
+    for group in by_outline.values():
         if len(group) < _ENOUGH:
             rest += group
         else:
-            blocks.append((_block(outline, group, schema), group))
+            blocks.append((_block(group, schema), group))
     return blocks, rest
 
 
@@ -53,39 +53,49 @@ def _outline(tree: Node) -> _Outline | None:
     """What a conjunction says but for its constants; None if it is none, or not a plain one."""
     found: list[Any] = []
     for part in tree.parts if isinstance(tree, And) else (tree,):
-        if not isinstance(part, Predicate):
+        if not isinstance(part, Predicate) or len(part.constants) > 1:
             return None
-        kind: Any = None
+        kind = None
         if part.constants:
-            (constant, *more) = part.constants
-            kind = _kind(constant)
-            if more or kind is None:
+            kind = _kind(part.constants[0])
+            if kind is None:
                 return None
-        found.append((part.attribute, part.operator, part.mode, kind))
+        found += (part.attribute, part.operator._value_, part.mode._value_, kind)
     return tuple(found)
 
 
-def _kind(constant: Any) -> pa.DataType | None:
-    """The type of a column of such constants."""
-    if type(constant) is Decimal:
+def _kind(constant: Any) -> type | int | None:
+    """What constants of one column have in common: a type, or the scale of decimals."""
+    kind = type(constant)
+    if kind is Decimal:
         _, digits, exponent = constant.as_tuple()
         scale = -exponent if isinstance(exponent, int) else -1
-        fits = 0 <= scale <= MAX_PRECISION >= len(digits)
-        return pa.decimal128(MAX_PRECISION, scale) if fits else None
-    return _ARROW.get(type(constant))
+        return scale if 0 <= scale <= MAX_PRECISION >= len(digits) else None
+    return kind if kind in _ARROW else None
 
 
-def _block(outline: _Outline, group: list[Subscription], schema: Schema | None) -> Block:
+def _column(constants: list[Any]) -> pa.Array:
+    """Constants of one kind as a column."""
+    kind = _kind(constants[0])
+    if isinstance(kind, int):
+        return pa.array(constants, pa.decimal128(MAX_PRECISION, kind))
+    assert kind is not None
+    return pa.array(constants, _ARROW[kind])
+
+
+def _block(group: list[Subscription], schema: Schema | None) -> Block:
+    """Subscriptions of one outline as a block."""
     trees = [each.bound.tree for each in group]
     rows = [tree.parts if isinstance(tree, And) else (tree,) for tree in trees]
     parts: list[Predicate] = []
     columns: dict[str, pa.Array] = {}
-    for place, (attribute, operator, mode, kind) in enumerate(outline):
+    for place, part in enumerate(rows[0]):
+        assert isinstance(part, Predicate)
         operands: tuple[Parameter, ...] = ()
-        if kind is not None:
+        if part.constants:
             name = f"p{place}"
             operands = (Parameter(name),)
-            columns[name] = pa.array([row[place].constants[0] for row in rows], kind)  # type: ignore[union-attr]
-        parts.append(Predicate(attribute, operator, operands, mode))
+            columns[name] = _column([row[place].constants[0] for row in rows])  # type: ignore[union-attr]
+        parts.append(Predicate(part.attribute, part.operator, operands, part.mode))
     tree = And(tuple(parts)) if len(parts) > 1 else parts[0]
     return Block(Filter.of(tree, schema), id_array([each.id for each in group]), columns)
