@@ -37,7 +37,8 @@ What events become
 
 - `columns`: one attribute of a batch as keys; `arrow`: the same of Arrow columns, all at once
 - `encoded`: a batch, with what was worked out about it
-- `axes`: where values lie among the ends of conditions; `texts`: which strings meet conditions
+- `axes`: where values lie among the ends of conditions; `strings`: strings of a column;
+  `texts`: which of them meet conditions
 - `rows`: conditions as they are asked about a batch
 - `points`: which condition of a key a value meets; `keys`: which group has an event's key
 - `range_lines`, `ends`, `numbers`: where values lie among the ends of ranges

@@ -18,7 +18,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from tidegate.errors import TidegateError
+from tidegate.engine.ids import IdTable
+from tidegate.engine.strings import NO_STRINGS, Strings
 from tidegate.filters.lines import (
     BIGINT,
     BOOLEAN,
@@ -49,7 +50,7 @@ class Stretch:
     line: Line
     rows: Rows
     keys: Keys
-    texts: tuple[str, ...] = ()
+    texts: Strings = NO_STRINGS
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +64,7 @@ class Raw:
     line: Line
     rows: Rows
     values: Keys
-    texts: tuple[str, ...] = ()
+    texts: Strings = NO_STRINGS
 
 
 def read(array: pa.Array) -> Raw | None:
@@ -81,6 +82,8 @@ def read(array: pa.Array) -> Raw | None:
             array = pa.DictionaryArray.from_arrays(array.indices, plain)
             kind = array.type
         if is_.is_string(kind.value_type) or is_.is_large_string(kind.value_type):
+            if len(IdTable(array.dictionary)) < len(array.dictionary):  # Arrow does not forbid it
+                array = array.dictionary_decode().dictionary_encode()
             return _strings(array, rows)
         return read(array.dictionary_decode())
     if is_.is_string(kind) or is_.is_large_string(kind):
@@ -176,13 +179,7 @@ def _strings(array: pa.DictionaryArray, rows: Rows) -> Raw | None:
     if array.dictionary.null_count:  # a NULL hidden in the dictionary
         return read(array.dictionary_decode())
     codes = array.indices.drop_null() if array.indices.null_count else array.indices
-    try:
-        texts = tuple(array.dictionary.to_pylist())
-    except UnicodeDecodeError as error:
-        raise TidegateError(f"a column of strings holds bytes that are no UTF-8: {error}") from None
-    if len(set(texts)) < len(texts):  # Arrow does not forbid it
-        return _strings(array.dictionary_decode().dictionary_encode(), rows)
-    return Raw(STRING, rows, _numpy(codes.cast(pa.int64())), texts)
+    return Raw(STRING, rows, _numpy(codes.cast(pa.int64())), Strings(array.dictionary))
 
 
 def _decimals(present: pa.Array, rows: Rows) -> Raw | None:

@@ -20,6 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tidegate.engine.arrow import Keys, Rows, Stretch, absent_rows, conform, read, stretch
+from tidegate.engine.strings import Strings
 from tidegate.errors import TidegateError
 from tidegate.filters.evaluate import value_of
 from tidegate.filters.expression import attribute_path
@@ -128,7 +129,7 @@ def _from_values(values: list[Value], lines: tuple[Line, ...]) -> Column:
     for line, (rows, keys) in found.items():
         where = np.array(rows, np.int32)
         if line is STRING:
-            texts = tuple(dict.fromkeys(keys))
+            texts = Strings(tuple(dict.fromkeys(keys)))
             places = {text: place for place, text in enumerate(texts)}
             codes = np.array([places[key] for key in keys], np.int64)
             stretches.append(Stretch(line, where, codes, texts))

@@ -13,7 +13,7 @@ Invariant: `get` and `find` say of every id where it is first in the array, or t
 """
 
 import secrets
-from typing import Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -38,17 +38,20 @@ _EIGHT: Final = np.uint64(8)
 class Keys(NamedTuple):
     """Ids as bytes: those of id `i` begin at `starts[i]`, or at `8 * i` if they are integers."""
 
-    starts: NDArray[np.int32]
+    starts: NDArray[np.int32] | NDArray[np.int64]
     data: NDArray[np.uint8]
     size: int
 
 
 class IdTable:
-    """The places of the ids in an array of strings, or of 64-bit integers, without nulls."""
+    """The places of the ids in an array of strings, or of 64-bit integers, without nulls.
+
+    They may be any strings or integers; those of event columns are looked up the same way.
+    """
 
     def __init__(self, ids: pa.Array) -> None:
         self._ids = ids
-        self._of_texts = pa.types.is_string(ids.type)
+        self._of_texts = not pa.types.is_integer(ids.type)
         self._keys = _keys(ids)
         self._slots = np.full(1 << (2 * len(ids) - 1).bit_length(), NOWHERE, np.int32)
         self._distinct = enter(self._keys, _SECRET, self._slots)
@@ -79,15 +82,16 @@ class IdTable:
     def find(self, ids: pa.Array) -> Integers:
         """Where each of the ids of an array is."""
         found = np.full(len(ids), NOWHERE, np.int64)
-        if ids.type == self._ids.type:
+        if pa.types.is_integer(ids.type) is not self._of_texts:
             find_all(_keys(ids), self._keys, _SECRET, self._slots, found)
         return found
 
 
 def _keys(ids: pa.Array) -> Keys:
     _, first, *rest = ids.buffers()
-    if pa.types.is_string(ids.type):
-        starts = np.frombuffer(first or b"", np.int32)[ids.offset : ids.offset + len(ids) + 1]
+    if not pa.types.is_integer(ids.type):
+        width: Any = np.int64 if pa.types.is_large_string(ids.type) else np.int32
+        starts = np.frombuffer(first or b"", width)[ids.offset : ids.offset + len(ids) + 1]
         data = np.frombuffer(rest[0] or b"", np.uint8)
         return Keys(starts, data, len(ids))
     data = np.frombuffer(first or b"", np.uint8)[8 * ids.offset : 8 * (ids.offset + len(ids))]

@@ -5,14 +5,18 @@ So a value names its condition, which is looked up once per batch for all keys w
 """
 
 from bisect import bisect_left
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from tidegate.engine.arrow import Stretch
+from tidegate.engine.ids import IdTable
 from tidegate.engine.numbering import occurring
 from tidegate.engine.search import before
+from tidegate.engine.strings import Strings
 from tidegate.filters.lines import ALL_LINES, STRING, Line
 from tidegate.filters.schema import Schema
 
@@ -61,9 +65,9 @@ class PointTable:
 
     def _of_stretch(self, attribute: str, stretch: Stretch) -> Numbers:
         table = self._table(attribute, stretch.line.name, stretch.line.scale)
-        if isinstance(table, dict):
-            by_text = [table.get(text, NO_CONDITION) for text in stretch.texts]
-            return np.array(by_text, np.int32)[stretch.keys]
+        if isinstance(table, _ByText):
+            found: Numbers = table.numbers(stretch.texts)[stretch.keys]
+            return found
         keys, numbers = table
         if not len(keys):
             return np.full(len(stretch.keys), NO_CONDITION, np.int32)
@@ -73,15 +77,14 @@ class PointTable:
     def of_value(self, attribute: str, line: Line, key: Any) -> int:
         """The condition that one value meets, or `NO_CONDITION`."""
         table = self._table(attribute, line.name, line.scale)
-        if isinstance(table, dict):
-            number: int = table.get(key, NO_CONDITION)
-            return number
+        if isinstance(table, _ByText):
+            return table.by_text.get(key, NO_CONDITION)
         keys, numbers = table
         at = bisect_left(keys, key)
         return int(numbers[at]) if at < len(keys) and keys[at] == key else NO_CONDITION
 
     def _table(self, attribute: str, name: str, scale: int) -> Any:
-        """The keys on one line and their conditions: sorted arrays; a dict for strings."""
+        """The keys on one line and their conditions: sorted arrays, or strings."""
         table = self._tables.get((attribute, name, scale))
         if table is None:
             found = {
@@ -90,7 +93,8 @@ class PointTable:
                 for _, line, key in self._conditions[number].values
                 if line == name
             }
-            table = found if name == STRING.name else self._sorted(attribute, name, scale, found)
+            is_text = name == STRING.name
+            table = _ByText(found) if is_text else self._sorted(attribute, name, scale, found)
             self._tables[attribute, name, scale] = table
         return table
 
@@ -104,8 +108,31 @@ class PointTable:
 
     @property
     def nbytes(self) -> int:
-        """The memory of the tables made so far; of a dict, about that of its slots."""
+        """The memory of the tables made so far."""
         return sum(
-            100 * len(table) if isinstance(table, dict) else table[0].nbytes + table[1].nbytes
+            table.nbytes if isinstance(table, _ByText) else table[0].nbytes + table[1].nbytes
             for table in self._tables.values()
         )
+
+
+class _ByText:
+    """The conditions that strings meet: a dictionary for one, a table for many at once."""
+
+    def __init__(self, by_text: dict[str, int]) -> None:
+        self.by_text = by_text
+
+    @cached_property
+    def _table(self) -> tuple[IdTable, Numbers]:
+        numbers = [*self.by_text.values(), NO_CONDITION]  # the last for what is nowhere, -1
+        return IdTable(pa.array(list(self.by_text), pa.string())), np.array(numbers, np.int32)
+
+    def numbers(self, texts: Strings) -> Numbers:
+        """The condition of each string, or `NO_CONDITION`."""
+        table, numbers = self._table
+        found: Numbers = numbers[table.find(texts.array)]
+        return found
+
+    @property
+    def nbytes(self) -> int:
+        """About the memory of the slots of both."""
+        return 100 * len(self.by_text) + (self._table[0].nbytes if "_table" in vars(self) else 0)

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from tidegate.engine.strings import Strings
 from tidegate.filters import bounds as b
 from tidegate.filters.patterns import ONE, RUN, Pattern
 from tidegate.filters.valueset import ValueSet
@@ -21,13 +22,12 @@ from tidegate.filters.valueset import ValueSet
 Mask: TypeAlias = NDArray[np.bool_]
 
 
-def hold(held: ValueSet, texts: tuple[str, ...]) -> Mask:
+def hold(held: ValueSet, texts: Strings) -> Mask:
     """Which of the strings are in a set with conditions on text."""
     bounds = held.spans.get("string", ())
     found = np.array([b.has(bounds, text) for text in texts], np.bool_)
-    array = pa.array(texts, pa.large_string())
     for condition in held.texts:
-        found &= _matching(condition.pattern, array) ^ condition.negated
+        found &= _matching(condition.pattern, texts.array) ^ condition.negated
     return found
 
 
