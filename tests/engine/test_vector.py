@@ -97,6 +97,14 @@ def _bounded(function: Any) -> Any:
     return call
 
 
+def _eight(function: Any) -> Any:
+    @njit
+    def call(numbers, at, bound):  # type: ignore[no-untyped-def]
+        return function(numbers, np.uint64(at), np.int64(bound))
+
+    return call
+
+
 def _word(function: Any) -> Any:
     @njit
     def call(word):  # type: ignore[no-untyped-def]
@@ -122,6 +130,7 @@ _FORMS: dict[str, Callable[[Any], Any]] = {
     "write_tagged": _tags,
     "at_most": _bounded,
     "at_least": _bounded,
+    "below": _eight,
     "popcount": _word,
     "lowest": _word,
 }
@@ -325,3 +334,14 @@ def test_single_words() -> None:
         assert popcount(own) == plain_popcount(own) == word.bit_count()
         place = (word & -word).bit_length() - 1 if word else 64
         assert lowest(own) == plain_lowest(own) == place
+
+
+def test_counting_numbers_below_a_bound() -> None:
+    fast, plain = compiled("below")
+    rng = np.random.default_rng(3)
+    ends = [-(2**63), -(2**63) + 1, -1, 0, 1, 2**63 - 2, 2**63 - 1]
+    for numbers in (rng.integers(-5, 5, 20), rng.choice(np.array(ends), 20)):
+        for at in (0, 3, 12):
+            for bound in (*ends, -4, 3):
+                expected = np.count_nonzero(numbers[at : at + 8] < bound)
+                assert fast(numbers, at, bound) == plain(numbers, at, bound) == expected

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidegate.engine.arrow import Stretch
-from tidegate.engine.search import upto
+from tidegate.engine.search import Stairs
 from tidegate.filters.lines import STRING, Line
 from tidegate.filters.values import BIGINT_MIN
 from tidegate.filters.valueset import ValueSet
@@ -62,7 +62,7 @@ class Axis:
             np.array([places.get(high, self.size) for _, _, high in found], np.uint32),
         )
         self._known: dict[str, int] = {}
-        self._integers: dict[int, NDArray[Any]] = {}
+        self._integers: dict[int, Stairs] = {}
         self._tables: dict[int, Ranks] = {}
 
     def ranks(self, stretch: Stretch) -> Ranks:
@@ -70,21 +70,20 @@ class Axis:
         if self.line is STRING:
             by_text = [self._rank_of(text) for text in stretch.texts]
             return np.array(by_text, np.uint32)[stretch.keys]
-        cuts = self._scaled(stretch.line.scale)
-        if len(cuts) > _FEW and cuts.dtype == stretch.keys.dtype == np.int64:
-            return self._looked_up(cuts, stretch)
-        return upto(cuts, stretch.keys).astype(np.uint32)
+        stairs = self._scaled(stretch.line.scale)
+        if len(stairs.cuts) > _FEW and stairs.cuts.dtype == stretch.keys.dtype == np.int64:
+            return self._looked_up(stairs, stretch)
+        return stairs.upto(stretch.keys).astype(np.uint32)
 
-    def _looked_up(self, cuts: NDArray[np.int64], stretch: Stretch) -> Ranks:
+    def _looked_up(self, stairs: Stairs, stretch: Stretch) -> Ranks:
         """Ranks from a table of all keys between the first and the last cut, if they are few."""
-        scale, first, last = stretch.line.scale, int(cuts[0]), int(cuts[-1])
+        scale, first, last = stretch.line.scale, int(stairs.cuts[0]), int(stairs.cuts[-1])
         if last - first > _TABLE or first == BIGINT_MIN:
-            return upto(cuts, stretch.keys).astype(np.uint32)
+            return stairs.upto(stretch.keys).astype(np.uint32)
         table = self._tables.get(scale)
         if table is None:
             keys = np.arange(last - first + 2) + (first - 1)
-            found = np.searchsorted(cuts, keys, side="right").astype(np.uint32)
-            table = self._tables[scale] = found
+            table = self._tables[scale] = stairs.upto(keys).astype(np.uint32)
         clipped = np.clip(stretch.keys, first - 1, last)
         clipped -= first - 1
         ranks: Ranks = table[clipped]
@@ -107,18 +106,20 @@ class Axis:
             self._known[text] = rank
         return rank
 
-    def _scaled(self, scale: int) -> NDArray[Any]:
+    def _scaled(self, scale: int) -> Stairs:
         """The cuts as keys of that scale: the first key of it that is not before the cut."""
         found = self._integers.get(scale)
         if found is None:
             step = 10 ** (self.line.scale - scale) if self.line.scale > scale else 1
             cuts = [-(-cut // step) for cut in self.cuts]
             small = not cuts or (cuts[0] >= -(2**63) and cuts[-1] < 2**63)
-            found = self._integers[scale] = np.array(cuts, np.int64 if small else object)
+            found = Stairs(np.array(cuts, np.int64 if small else object))
+            self._integers[scale] = found
         return found
 
     @property
     def nbytes(self) -> int:
         """The memory of the cuts and pieces."""
         tables = sum(table.nbytes for table in self._tables.values())
-        return 8 * len(self.cuts) + 12 * len(self.pieces.condition) + tables
+        stairs = sum(each.nbytes for each in self._integers.values())
+        return 8 * len(self.cuts) + 12 * len(self.pieces.condition) + tables + stairs

@@ -8,6 +8,7 @@ attribute allows that value: then an event's value names the condition.
 
 from collections.abc import Mapping
 from functools import cached_property
+from math import prod
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -18,7 +19,7 @@ from tidegate.engine.condition import Value
 from tidegate.engine.conditions import Conditions
 from tidegate.engine.encoded import EncodedBatch
 from tidegate.engine.numbering import occurring
-from tidegate.engine.search import before
+from tidegate.engine.search import Stairs
 
 Integers: TypeAlias = NDArray[np.int64]
 
@@ -80,6 +81,10 @@ class KeyTable:
         return self._by_code[0]
 
     @cached_property
+    def _stairs(self) -> Stairs:
+        return Stairs(self._codes)
+
+    @cached_property
     def _order(self) -> Integers:
         return self._by_code[1]
 
@@ -92,16 +97,14 @@ class KeyTable:
 
     def groups(self, batch: EncodedBatch) -> NDArray[np.int32]:
         """The group of each event, or `NO_GROUP`."""
-        codes = np.zeros(batch.size, np.int64)
-        for attribute, places, distinct in zip(
-            self.attributes, self._places, self._distinct, strict=True
-        ):
-            extend_codes(self.conditions(batch, attribute), places, len(distinct), codes)
+        numbers = tuple(self.conditions(batch, attribute) for attribute in self.attributes)
         if self._by_place is not None:
             groups = np.empty(batch.size, np.int32)
-            find_groups(codes, self._by_place, groups)
+            find(numbers, self._places, self._sizes, self._by_place, groups)
             return groups
-        at = np.minimum(before(self._codes, codes), len(self) - 1)
+        codes = np.empty(batch.size, np.int64)
+        find(numbers, self._places, self._sizes, None, codes)
+        at = np.minimum(self._stairs.before(codes), len(self) - 1)
         return np.where(self._codes[at] == codes, self._order[at], NO_GROUP).astype(np.int32)
 
     def conditions(self, batch: EncodedBatch, attribute: str) -> NDArray[np.int32]:
@@ -109,19 +112,26 @@ class KeyTable:
         return self._conditions.points.of_batch(batch, attribute)
 
     @cached_property
-    def _places(self) -> list[NDArray[np.int32]]:
-        """For each attribute, the place of a condition among those of its column, or -1."""
+    def _sizes(self) -> tuple[int, ...]:
+        return tuple(len(distinct) for distinct in self._distinct)
+
+    @cached_property
+    def _places(self) -> tuple[NDArray[np.int32], ...]:
+        """For each attribute, the place of a condition among those of its column, or -1.
+
+        At the end for `NO_CONDITION`.
+        """
         found = []
         for distinct in self._distinct:
             places = np.full(len(self._conditions) + 1, -1, np.int32)
             places[distinct] = np.arange(len(distinct))
             found.append(places)
-        return found
+        return tuple(found)
 
     @cached_property
     def finest(self) -> str:
         """The attribute with the most conditions: it says most about the group."""
-        return self.attributes[int(np.argmax([len(distinct) for distinct in self._distinct]))]
+        return self.attributes[int(np.argmax(self._sizes))]
 
     def group(self, numbers: Mapping[str, int]) -> int:
         """The group of one event, whose values meet these conditions, by attribute."""
@@ -141,18 +151,16 @@ class KeyTable:
     def _looked_up(self) -> list[tuple[str, memoryview, int]]:
         """Attributes with the places of their conditions, and how many there are of these."""
         return [
-            (attribute, memoryview(places.data), len(distinct))
-            for attribute, places, distinct in zip(
-                self.attributes, self._places, self._distinct, strict=True
+            (attribute, memoryview(places.data), size)
+            for attribute, places, size in zip(
+                self.attributes, self._places, self._sizes, strict=True
             )
         ]
 
     @cached_property
     def _by_place(self) -> NDArray[np.int32] | None:
         """The group of each code there can be, if they are not too many."""
-        size = 1
-        for distinct in self._distinct:
-            size *= len(distinct)
+        size = prod(self._sizes)
         if size > max(_DENSE * len(self), _SMALL):
             return None
         groups = np.full(size, NO_GROUP, np.int32)
@@ -162,27 +170,30 @@ class KeyTable:
     @property
     def nbytes(self) -> int:
         """The memory of the keys."""
-        places = self._places if "_places" in self.__dict__ else []
+        places = self._places if "_places" in self.__dict__ else ()
         arrays: tuple[NDArray[Any], ...] = (*self.columns, *places, self._codes, self._order)
         return sum(array.nbytes for array in arrays)
 
 
 @kernel
-def extend_codes(
-    numbers: NDArray[np.int32], places: NDArray[np.int32], size: int, codes: Integers
+def find(
+    numbers: tuple[NDArray[np.int32], ...],
+    places: tuple[NDArray[np.int32], ...],
+    sizes: tuple[int, ...],
+    by_place: NDArray[np.int32] | None,
+    found: NDArray[Any],
 ) -> None:
-    """Take one more attribute, whose conditions have these places, into the codes of events.
+    """The groups of events, which meet these conditions of each attribute; or the codes of them.
 
-    The code of an event that meets no condition of some attribute is -1.
+    Of an event that meets no condition of some attribute, it is -1, `NO_GROUP`.
     """
-    for i in range(min(len(codes), len(numbers))):
-        number = numbers[i]
-        place = -1 if number < 0 else np.int64(places[np.uint64(number)])
-        codes[i] = codes[i] * size + place if codes[i] >= 0 and place >= 0 else -1
-
-
-@kernel
-def find_groups(codes: Integers, by_place: NDArray[np.int32], groups: NDArray[np.int32]) -> None:
-    """The groups of codes, or `NO_GROUP`."""
-    for i in range(min(len(codes), len(groups))):
-        groups[i] = by_place[np.uint64(codes[i])] if codes[i] >= 0 else NO_GROUP
+    for i in range(len(found)):
+        code = np.int64(0)
+        for k in range(len(numbers)):
+            number = numbers[k][i]
+            place = np.int64(-1) if number < 0 else np.int64(places[k][np.uint64(number)])
+            code = code * sizes[k] + place if code >= 0 and place >= 0 else np.int64(-1)
+        if by_place is not None:
+            found[i] = by_place[np.uint64(code)] if code >= 0 else NO_GROUP
+        else:
+            found[i] = code

@@ -11,15 +11,17 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from tidegate.engine.compiled import kernel
 from tidegate.engine.cuts import has_int64_keys
 from tidegate.engine.encoded import EncodedBatch
 from tidegate.engine.numbering import occurring
 from tidegate.engine.ranges import Ranges
-from tidegate.engine.search import before
+from tidegate.engine.search import Stairs
 from tidegate.engine.sweep_kernels import HIGHEST, LOWEST
 from tidegate.filters.lines import Line
 from tidegate.filters.schema import Schema
 
+Integers: TypeAlias = NDArray[np.int64]
 Numbers: TypeAlias = NDArray[np.int32]
 
 _NOTHING: Final = np.empty(0, np.int32)
@@ -36,7 +38,7 @@ class EndTable:
     ) -> None:
         self._schema = schema
         self._ranges: dict[str, list[Ranges]] = {}
-        self._cuts: dict[tuple[str, Line], NDArray[Any]] = dict(known or {})
+        self._stairs = {place: Stairs(cuts) for place, cuts in (known or {}).items()}
 
     def register(self, attribute: str, ranges: Ranges) -> None:
         """Take in the ranges of a sweep, before anything is asked about the attribute."""
@@ -44,18 +46,21 @@ class EndTable:
 
     def cuts(self, attribute: str, line: Line) -> NDArray[Any]:
         """The keys of all ends on a line, ascending."""
-        found = self._cuts.get((attribute, line))
+        return self._among(attribute, line).cuts
+
+    def _among(self, attribute: str, line: Line) -> Stairs:
+        found = self._stairs.get((attribute, line))
         if found is None:
             ends = [end for ranges in self._ranges[attribute]
                     for end in self._on(attribute, ranges, line)]  # fmt: skip
-            found = self._cuts[attribute, line] = occurring(np.concatenate(ends))
+            found = self._stairs[attribute, line] = Stairs(occurring(np.concatenate(ends)))
         return found
 
     def ends(self, attribute: str, ranges: Ranges, line: Line) -> tuple[Numbers, Numbers]:
         """The numbers of the first and the last key of ranges on a line."""
         low, high = self._on(attribute, ranges, line)
-        cuts = self.cuts(attribute, line)
-        return _odd(before(cuts, low)), _odd(before(cuts, high))
+        stairs = self._among(attribute, line)
+        return _odd(stairs.before(low)), _odd(stairs.before(high))
 
     def _on(self, attribute: str, ranges: Ranges, line: Line) -> Sequence[NDArray[Any]]:
         if has_int64_keys(line):
@@ -85,17 +90,33 @@ class EndTable:
         most = np.full(batch.size, HIGHEST, np.int32)
         for stretch in batch.column(attribute).stretches:
             if line is not None and stretch.line == line:
-                cuts = self.cuts(attribute, line)
-                at = before(cuts, stretch.keys)
-                equal = cuts[np.minimum(at, len(cuts) - 1)] == stretch.keys
+                stairs = self._among(attribute, line)
+                at = stairs.before(stretch.keys)
+                if stairs.cuts.dtype == stretch.keys.dtype == np.int64:
+                    number(stairs.cuts, stretch.keys, at, stretch.rows, least, most)
+                    continue
+                equal = stairs.cuts[np.minimum(at, len(stairs.cuts) - 1)] == stretch.keys
                 least[stretch.rows] = most[stretch.rows] = 2 * at + equal
         return least, most
 
     @property
     def nbytes(self) -> int:
         """The memory of the ends."""
-        return sum(8 * len(cuts) for cuts in self._cuts.values())
+        return sum(stairs.nbytes for stairs in self._stairs.values())
 
 
 def _odd(places: NDArray[Any]) -> Numbers:
     return (2 * places + 1).astype(np.int32)
+
+
+@kernel
+def number(
+    cuts: Integers, keys: Integers, before: Integers, rows: Numbers, least: Numbers, most: Numbers
+) -> None:
+    """Give keys, before which there are so many cuts, their numbers."""
+    for i in range(min(len(keys), len(before), len(rows))):
+        at = before[i]
+        is_cut = at < len(cuts) and cuts[np.uint64(at)] == keys[i]
+        own = np.int32(2 * at + is_cut)
+        least[np.uint64(rows[i])] = own
+        most[np.uint64(rows[i])] = own

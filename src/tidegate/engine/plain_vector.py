@@ -158,6 +158,15 @@ def at_least(numbers, at, bound):
     return found
 
 
+def below(numbers, at, bound):
+    """How many of the eight 64-bit integers from `at` on are less than the bound."""
+    count = uint64(0)
+    for i in range(8):
+        if numbers[at + uint64(i)] < bound:
+            count += uint64(1)
+    return count
+
+
 def popcount(word):
     """How many bits are set."""
     count = uint64(0)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from tidegate.engine.arrow import Stretch
 from tidegate.engine.ids import IdTable
 from tidegate.engine.numbering import occurring
-from tidegate.engine.search import before
+from tidegate.engine.search import Stairs
 from tidegate.engine.strings import Strings
 from tidegate.filters.lines import ALL_LINES, STRING, Line
 from tidegate.filters.schema import Schema
@@ -68,10 +68,11 @@ class PointTable:
         if isinstance(table, _ByText):
             found: Numbers = table.numbers(stretch.texts)[stretch.keys]
             return found
-        keys, numbers = table
+        stairs, numbers = table
+        keys = stairs.cuts
         if not len(keys):
             return np.full(len(stretch.keys), NO_CONDITION, np.int32)
-        at = np.minimum(before(keys, stretch.keys), len(keys) - 1)
+        at = np.minimum(stairs.before(stretch.keys), len(keys) - 1)
         return np.where(keys[at] == stretch.keys, numbers[at], NO_CONDITION).astype(np.int32)
 
     def of_value(self, attribute: str, line: Line, key: Any) -> int:
@@ -79,7 +80,8 @@ class PointTable:
         table = self._table(attribute, line.name, line.scale)
         if isinstance(table, _ByText):
             return table.by_text.get(key, NO_CONDITION)
-        keys, numbers = table
+        stairs, numbers = table
+        keys = stairs.cuts
         at = bisect_left(keys, key)
         return int(numbers[at]) if at < len(keys) and keys[at] == key else NO_CONDITION
 
@@ -104,7 +106,7 @@ class PointTable:
         scaled = sorted((key // step, number) for key, number in found.items() if not key % step)
         small = all(-(2**63) <= key < 2**63 for key, _ in scaled)
         keys = np.array([key for key, _ in scaled], np.int64 if small else object)
-        return keys, np.array([number for _, number in scaled], np.int32)
+        return Stairs(keys), np.array([number for _, number in scaled], np.int32)
 
     @property
     def nbytes(self) -> int:

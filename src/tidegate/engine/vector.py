@@ -341,6 +341,15 @@ def _compared(comparison: str) -> Any:
     return typed
 
 
+def _below(typing: Any, numbers: Any, at: Any, bound: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+        line = _load(builder, _data(context, builder, signature.args[0], given[0]), given[1])
+        held = builder.icmp_signed("<", line, _spread(builder, given[2], _ROW))
+        return builder.ctpop(builder.zext(builder.bitcast(held, ir.IntType(8)), _I64))
+
+    return types.uint64(numbers, types.uint64, types.int64), generate
+
+
 def _spread(builder: Any, number: Any, kind: Any = _CODES) -> Any:
     """The same number in every place."""
     lane = builder.insert_element(ir.Constant(kind, ir.Undefined), number, ir.Constant(_I32, 0))
@@ -381,6 +390,7 @@ VECTOR: Final = {
         "write_tagged": _write_tagged,
         "at_most": _compared("<="),
         "at_least": _compared(">="),
+        "below": _below,
         "popcount": _popcount,
         "lowest": _lowest,
     }.items()
@@ -404,5 +414,6 @@ stream_same: Any = _USED["stream_same"]
 write_tagged: Any = _USED["write_tagged"]
 at_most: Any = _USED["at_most"]
 at_least: Any = _USED["at_least"]
+below: Any = _USED["below"]
 popcount: Any = _USED["popcount"]
 lowest: Any = _USED["lowest"]
