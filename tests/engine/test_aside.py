@@ -1,9 +1,14 @@
-"""Work aside ends with the interpreter, and does not make it end badly."""
+"""Work aside lets others go first; with the interpreter it ends, and does not make it end badly."""
 
 import subprocess
 import sys
+import threading
+import time
+from collections.abc import Iterator
 
 import pytest
+
+from tidegate.engine import aside
 
 FOREVER = """
 import threading, time
@@ -77,3 +82,60 @@ def test_an_index_may_be_changed_and_saved_at_the_very_end(tmp_path: object) -> 
         "atexit.register(aside._end)\n"
     )
     run(MERGING.format(more=late), "done", "built")
+
+
+@pytest.fixture
+def steps() -> Iterator[list[float]]:
+    """The moments at which some work aside makes a step, until the test is over."""
+    made: list[float] = []
+    enough = threading.Event()
+
+    def work() -> None:
+        while not enough.wait(0.001):
+            aside.step()
+            made.append(time.perf_counter())
+
+    thread = aside.start(work, enough.set, "test")
+    yield made
+    enough.set()
+    thread.join(10)
+    assert not thread.is_alive()
+
+
+def wait_for_more(steps: list[float], count: int) -> None:
+    before = len(steps)
+    for _ in range(1_000):
+        if len(steps) >= before + count:
+            return
+        time.sleep(0.01)
+    raise AssertionError("work aside does not go on")
+
+
+def test_work_waits_while_others_go_first(
+    steps: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(aside, "_PATIENCE", 60)
+    wait_for_more(steps, 3)
+    with aside.first():
+        with aside.first():
+            time.sleep(0.05)  # the step that was begun before is made
+            made = len(steps)
+            time.sleep(0.1)
+        time.sleep(0.1)  # one of the two is still there
+        assert len(steps) == made
+        aside.step()  # whoever is not aside does not wait
+    wait_for_more(steps, 3)
+
+
+def test_nobody_is_waited_for_longer_than_patience_lasts(
+    steps: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(aside, "_PATIENCE", 0.02)
+    with aside.first():
+        wait_for_more(steps, 3)
+
+
+def test_who_fails_does_not_go_first_for_ever(steps: list[float]) -> None:
+    with pytest.raises(ValueError, match="no"), aside.first():
+        raise ValueError("no")
+    wait_for_more(steps, 3)

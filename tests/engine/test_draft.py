@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from tidegate.engine.numbering import firsts, numbered
+from tidegate.engine.numbering import firsts, numbered, occurring
 
 VALUES = st.one_of(
     st.lists(st.integers(0, 12)),
@@ -27,3 +27,12 @@ def test_values_are_numbered_in_their_order(kind: type, values: list[int]) -> No
     assert found.dtype == np.int64
     assert found.tolist() == numbers.tolist()
     assert firsts(found).tolist() == first.tolist()
+
+
+@pytest.mark.parametrize("kind", [np.uint8, np.int32, np.int64, object])
+@given(values=VALUES | st.lists(st.integers(-3, 3)) | st.lists(st.integers(-(2**63), 2**63 - 1)))
+def test_values_that_occur_are_those_of_numpy(kind: type, values: list[int]) -> None:
+    array: NDArray[Any] = np.array(values, np.int64).astype(kind)
+    found = occurring(array)
+    assert found.dtype == array.dtype
+    assert found.tolist() == np.unique(array).tolist()

@@ -27,10 +27,15 @@ def check(known: list[Any], asked: list[Any], kind: pa.DataType) -> None:
     table = IdTable(pa.array(around + known + around, kind).slice(1, len(known)))
     places = {id: known.index(id) for id in known}
     assert len(table) == len(places)
-    found = table.find(pa.array(around + asked + around, kind).slice(1, len(asked)))
+    given = pa.array(around + asked + around, kind).slice(1, len(asked))
+    found = table.find(given)
     for id, place in zip(asked, found.tolist(), strict=True):
         assert place == table.get(id)
         assert place == places.get(id, NOWHERE)
+    if kind == pa.string():
+        assert table.find(given.cast(pa.large_string())).tolist() == found.tolist()
+        large = IdTable(given.cast(pa.large_string()))
+        assert large.find(given).tolist() == [asked.index(id) for id in asked]
 
 
 @KINDS
