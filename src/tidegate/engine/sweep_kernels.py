@@ -19,7 +19,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from tidegate.engine.compiled import allocating, inlined, kernel
+from tidegate.engine.compiled import allocating, brief, inlined, kernel
 from tidegate.engine.entry_kernels import is_alive
 from tidegate.engine.vector import at_least, at_most, lowest, popcount, write_codes, write_same
 
@@ -233,7 +233,7 @@ def _living(alive: U64, code: np.uint64) -> np.uint64:
     return living
 
 
-@kernel
+@brief
 def meet(
     group_start: U32,
     zone_start: U32,

@@ -14,10 +14,9 @@ of c is what `compare.compare(v, c)` says.
 import datetime as dt
 import math
 import struct
-from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from tidegate.filters.values import BIGINT_MAX, BIGINT_MIN, MAX_PRECISION, Constant
 
@@ -60,8 +59,7 @@ class _Top(str):
 TOP: Final = _Top()
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(NamedTuple):
     """A discrete order: the keys from `low` up to but not including `high`."""
 
     name: str
