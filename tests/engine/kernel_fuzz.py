@@ -50,6 +50,7 @@ SMALL: Final = (
     (owning, "_SHARED", (1_000_000, 1_000_000)),
     (sharing, "_FEW", 1),
     (index, "_PENDING", 4),
+    (index, "_MANY", 4),
     (index, "_FEW", 0),
     (keys, "_DENSE", 1),
     (keys, "_SMALL", 8),

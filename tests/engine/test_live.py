@@ -43,7 +43,7 @@ def test_subscriptions_are_updated_where_a_merge_has_put_them(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """They are found first, and taken out when the new ones are compiled: much may happen."""
-    monkeypatch.setattr(index_module, "_PENDING", 4)
+    monkeypatch.setattr(index_module, "_MANY", 4)
     index = Index()
     for first in (0, 10):
         ids = range(first, first + 10)
@@ -69,7 +69,7 @@ def added(index: Index, first: int, count: int) -> None:
 
 
 def test_what_is_left_is_merged_when_changes_pause(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(index_module, "_PENDING", 4)
+    monkeypatch.setattr(index_module, "_MANY", 4)
     monkeypatch.setattr(index_module, "_PAUSE", 0.05)
     index = Index()
     added(index, 0, 1000)
@@ -85,7 +85,7 @@ def test_what_is_left_is_merged_when_changes_pause(monkeypatch: pytest.MonkeyPat
 
 def test_nobody_waits_for_a_pause(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is due is merged, and a flush is made, though a thread waits for changes to pause."""
-    monkeypatch.setattr(index_module, "_PENDING", 4)
+    monkeypatch.setattr(index_module, "_MANY", 4)
     monkeypatch.setattr(index_module, "_PAUSE", 1e6)
     index = Index()
     added(index, 0, 1000)

@@ -72,6 +72,7 @@ def small() -> Iterator[None]:
         patch.setattr(assemble, "_ENOUGH", 4)
         patch.setattr(records, "_FEW", 10)
         patch.setattr(indexes, "_PENDING", 13)
+        patch.setattr(indexes, "_MANY", 13)
         yield
 
 

@@ -54,7 +54,7 @@ from tidegate.filters.schema import Schema
 Version: TypeAlias = tuple[tuple[Segment, Alive], ...]
 
 _PENDING: Final = 8_192  # subscriptions that came one by one and are compiled together
-_MANY: Final = 2_048  # that come together and are compiled at once
+_MANY: Final = 2_048  # that come together and are compiled at once; segments of so few are alike
 _FEW: Final = 16  # pending subscriptions that a single event is compared with one by one
 _PAUSE: Final = 2.0  # seconds without a change, at least, after which what is left is merged
 
