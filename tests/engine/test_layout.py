@@ -20,6 +20,7 @@ import tidegate as tg
 from tests import generate
 from tests.engine.kernel_fuzz import Case, Comparison, small_sizes
 from tests.engine.test_index import SCHEMA, Event, check
+from tidegate.engine import layout
 from tidegate.engine.arrays import AND, DEPTH, OPERAND, OR, PUSH
 from tidegate.engine.draft import Drafter
 from tidegate.engine.index import Index
@@ -202,6 +203,29 @@ def test_whole_numbers_are_keys(typed: bool) -> None:
     with small_sizes():
         index = compare([("k = :k AND x >= :a", columns)], events, schema)
     assert any("by key (k)" in name for name in structures(index))
+
+
+@pytest.mark.parametrize(("most", "attributes"), [(2**62, 2), (40 * 40, 2), (40 * 40 - 1, 1)])
+def test_keys_have_no_more_codes_than_numbers_go(
+    most: int, attributes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else two keys would have one code, or one below 0, which is none."""
+    monkeypatch.setattr(layout, "_CODES", most)
+    monkeypatch.setattr(layout, "_SWEEPABLE", 100)
+    filters = [f"a = {i % 40} AND b = {i // 40 % 40}" for i in range(1_600)]
+    index, scan = Index(), ScanIndex()
+    for id, text in enumerate(filters):
+        index.add(id, text)
+        scan.add(id, text)
+    index.flush()
+    (found,) = [each for each in index.describe().structures if each.subscriptions == 1_600]
+    assert found.name.count(",") == attributes
+    events = [{"a": a, "b": b} for a, b in ((0, 0), (39, 39), (7, 40), (40, 7), (12, 3))]
+    assert sorted(pairs(index.match_batch(events))) == sorted(pairs(scan.match_batch(events)))
+
+
+def pairs(found: pa.Table) -> list[tuple[int, int]]:
+    return list(zip(*(column.to_pylist() for column in found.columns), strict=True))
 
 
 @EITHER

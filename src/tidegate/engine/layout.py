@@ -34,6 +34,7 @@ _GAIN: Final = 0.7  # of the entries met that a longer key may leave, at most
 _FOLLOWING: Final = 1  # entries that are swept if many are
 _PLANS: Final = 12  # by key, of entries of one kind
 _LONGEST: Final = 3  # attributes of a key
+_CODES: Final = 2**62  # of keys, at most: each has a 64-bit integer
 _FEW: Final = 4_096  # conditions, of a segment that will be merged soon
 _SWEPT: Final = 2  # attributes whose ranges are swept
 
@@ -178,8 +179,9 @@ def _choose_key(
     chosen: list[int] = []
     codes = np.zeros(len(entries), np.int64)
     met = 1.0  # of the entries, by an event
+    spread = 1  # codes that the keys may have, see `keys`
     while len(chosen) < _LONGEST:
-        best: tuple[float, int, Integers, Integers] | None = None
+        best: tuple[float, int, Integers, Integers, int] | None = None
         for attribute in keyable.attributes:
             if attribute in chosen:
                 continue
@@ -188,20 +190,23 @@ def _choose_key(
             if len(having) < enough:
                 continue
             further = numbered(own[having])
-            joint = numbered(codes[having] * (int(further.max()) + 1) + further)
+            size = int(further.max()) + 1
+            if spread * size > _CODES:
+                continue
+            joint = numbered(codes[having] * size + further)
             share = np.bincount(joint) / len(having)
             left = float((share**2).sum()) * len(having)
             saved = len(having) - left
             if best is None or saved > best[0]:
-                best = (saved, attribute, having, joint)
+                best = (saved, attribute, having, joint, size)
         if best is None:
             break
-        saved, attribute, having, joint = best
+        saved, attribute, having, joint, size = best
         left = len(having) - saved
         if chosen and left > met * _GAIN * len(having):
             break
         chosen.append(attribute)
-        entries, codes, met = entries[having], joint, left / len(having)
+        entries, codes, met, spread = entries[having], joint, left / len(having), spread * size
     if not chosen or met > selective:
         return None
     return entries, tuple(keyable.column(attribute)[entries] for attribute in chosen)

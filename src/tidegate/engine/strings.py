@@ -4,7 +4,6 @@ Many are looked up without ever becoming Python's; so each form is made when fir
 """
 
 from collections.abc import Iterator, Sequence
-from functools import cached_property
 from typing import Final, overload
 
 import pyarrow as pa
@@ -16,38 +15,47 @@ class Strings(Sequence[str]):
     """Strings, each of them once; without nulls."""
 
     def __init__(self, given: "pa.Array | Sequence[str]" = ()) -> None:
-        self._given = given
-        if isinstance(given, pa.Array):
-            try:
-                given.validate(full=True)
-            except pa.ArrowInvalid as error:
-                raise TidegateError(
-                    f"a column of strings holds bytes that are no UTF-8: {error}"
-                ) from None
+        self._array: pa.Array | None = None
+        self._plain: Sequence[str] | None = None
+        self._size = len(given)
+        if not isinstance(given, pa.Array):
+            self._plain = given
+            return
+        try:
+            given.validate(full=True)
+        except pa.ArrowInvalid as error:
+            raise TidegateError(
+                f"a column of strings holds bytes that are no UTF-8: {error}"
+            ) from None
+        self._array = given
 
-    @cached_property
+    @property
     def array(self) -> pa.Array:
         """As Arrow has them, of type string or large_string."""
-        if isinstance(self._given, pa.Array):
-            return self._given
-        return pa.array(self._given, pa.large_string())
+        if self._array is None:
+            self._array = pa.array(self._plain, pa.large_string())
+        return self._array
 
-    @cached_property
-    def _plain(self) -> Sequence[str]:
-        return self._given.to_pylist() if isinstance(self._given, pa.Array) else self._given
+    @property
+    def plain(self) -> Sequence[str]:
+        """As Python has them."""
+        if self._plain is None:
+            assert self._array is not None
+            self._plain = self._array.to_pylist()
+        return self._plain
 
     def __len__(self) -> int:
-        return len(self._given)
+        return self._size
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._plain)
+        return iter(self.plain)
 
     @overload
     def __getitem__(self, place: int) -> str: ...
     @overload
     def __getitem__(self, place: slice) -> Sequence[str]: ...
     def __getitem__(self, place: int | slice) -> str | Sequence[str]:
-        return self._plain[place]
+        return self.plain[place]
 
 
 NO_STRINGS: Final = Strings()
