@@ -15,7 +15,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from tidegate.engine.ids import IdTable
 from tidegate.engine.subscription import id_array, read_id
 from tidegate.errors import FilterTypeError, SubscriptionError, TidegateError
 from tidegate.filters.values import BIGINT_MAX
@@ -37,7 +36,7 @@ def read_ids(ids: Any) -> pa.Array:
         raise SubscriptionError(f"ids come as an Arrow array or an iterable, not as {ids!r}")
     else:
         array = id_array([read_id(id) for id in ids])
-    if len(IdTable(array)) < len(array):
+    if len(array.unique()) < len(array):
         counts = array.value_counts()
         again = counts.filter(pc.greater(counts.field("counts"), 1))[0]["values"].as_py()
         raise SubscriptionError(f"the id {again!r} is given more than once")
