@@ -6,12 +6,12 @@ VENV    := .venv
 BIN     := $(VENV)/bin
 STAMP   := $(VENV)/.installed
 PIP     := $(BIN)/python -m pip --disable-pip-version-check install --quiet --no-deps
-WORKERS ?= 3
+WORKERS ?= 2
 # More arguments for pytest, e.g. make test ARGS='-k covers'
 ARGS    ?=
 CODE    := $(wildcard src tests bench)
 
-# Two workers run the tests that need Spark, so that there are two JVMs, and wait for them half of the time; one begins with the rest.
+# Two workers run the tests that need Spark, so that there are two JVMs; all share the rest.
 PYTEST  := $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup
 
 # Spark starts the Python of its workers by this name.
