@@ -312,10 +312,15 @@ class BoxStore:
 
     def _ask(self, question: "_Question", flag: int) -> Integers:
         sure = _SURELY[flag] if question.sure else _UNSURELY
-        if len(question.bounds) != 1:
-            sure = sure.repeat(len(question.bounds))
-        found = self._integers.search(question.bounds, sure, flag, flag == _INNER)
-        return self._settled(question, found[0], found[1])
+        parts = len(question.bounds)
+        if parts == 1:
+            found, doubtful = self._integers.search_one(question.bounds, sure, flag, flag == _INNER)
+            if not len(doubtful) and not question.beside:
+                return found
+        else:
+            sure = sure.repeat(parts)  # or nothing is searched
+            found, doubtful, _ = self._integers.search(question.bounds, sure, flag, flag == _INNER)
+        return self._settled(question, found, doubtful)
 
     def _ask_all(self, questions: Sequence["_Question"], flag: int) -> Answers:
         none = np.empty((0, len(self._space.whole)), np.int64)

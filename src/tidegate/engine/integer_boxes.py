@@ -67,6 +67,7 @@ class IntegerBoxes:
             np.zeros(_TAIL + 1, np.int64), np.zeros(_TAIL, np.int32), np.zeros(_TAIL, np.int64)
         )
         self._answer = np.zeros(_TAIL, np.int64)
+        self._upto = np.zeros((1, 2), np.int64)  # of a question put alone
 
     def __len__(self) -> int:
         return self._alive
@@ -119,38 +120,14 @@ class IntegerBoxes:
 
     def search(self, bounds: Integers, sure: NDArray[np.uint8], asked: int, within: bool) -> Found:
         """Answer the questions in the rows of `bounds`, one column per side: see `box_kernels`."""
-        if bounds.shape[1] < self._sides:
-            raise ValueError(f"there are {self._sides} sides, and bounds for {bounds.shape[1]}")
         count = len(bounds)
         upto = np.empty((count, 2), np.int64)
         pieces: list[tuple[Integers, Integers]] = []
         done = 0
         while done < count:
-            answer = self._room(self._count if count == 1 else self._count + _ROOM)
             begin = done
-            done = kernels.search(
-                bounds,
-                sure,
-                asked,
-                within,
-                self._segments,
-                *self._packed,
-                *self._tail,
-                self._tags,
-                self._packed_count,
-                self._count,
-                begin,
-                answer,
-                upto,
-                *self._scratch,
-            )
-            found, doubtful = upto[done - 1].tolist()
-            in_doubt = answer[len(answer) - doubtful :][::-1].copy() if doubtful else _NO
-            if 2 * found > len(answer):  # not worth a copy
-                self._answer = _NO
-                pieces.append((answer[:found], in_doubt))
-            else:
-                pieces.append((answer[:found].copy(), in_doubt))
+            done = self._search(bounds, sure, asked, within, begin, upto, _ROOM)
+            pieces.append(self._answers(*upto[done - 1].tolist()))
             if begin > 0:
                 upto[begin:done] += upto[begin - 1]
         if len(pieces) == 1:
@@ -158,11 +135,57 @@ class IntegerBoxes:
         handles, doubts = zip((_NO, _NO), *pieces, strict=True)
         return np.concatenate(handles), np.concatenate(doubts), upto
 
-    def _room(self, size: int) -> Integers:
-        """An array for so many handles."""
-        if size + kernels.SPILL > len(self._answer):
-            self._answer = np.empty(size + kernels.SPILL, np.int64)
-        return self._answer
+    def search_one(
+        self, bounds: Integers, sure: NDArray[np.uint8], asked: int, within: bool
+    ) -> tuple[Integers, Integers]:
+        """The same for the question in the only row of `bounds`."""
+        self._search(bounds, sure, asked, within, 0, self._upto, 0)
+        return self._answers(*self._upto[0].tolist())
+
+    def _search(
+        self,
+        bounds: Integers,
+        sure: NDArray[np.uint8],
+        asked: int,
+        within: bool,
+        begin: int,
+        upto: Integers,
+        room: int,
+    ) -> int:
+        """Answer the questions from number `begin` on; the number of the first not answered.
+
+        There is room for the answer to one of them, and for so many handles more.
+        """
+        if bounds.shape[1] < self._sides:
+            raise ValueError(f"there are {self._sides} sides, and bounds for {bounds.shape[1]}")
+        room += self._count + kernels.SPILL
+        if room > len(self._answer):
+            self._answer = np.empty(room, np.int64)
+        return kernels.search(
+            bounds,
+            sure,
+            asked,
+            within,
+            self._segments,
+            *self._packed,
+            *self._tail,
+            self._tags,
+            self._packed_count,
+            self._count,
+            begin,
+            self._answer,
+            upto,
+            *self._scratch,
+        )
+
+    def _answers(self, found: int, doubtful: int) -> tuple[Integers, Integers]:
+        """The handles that were found for sure, and the doubtful ones."""
+        answer = self._answer
+        in_doubt = answer[len(answer) - doubtful :][::-1].copy() if doubtful else _NO
+        if 2 * found > len(answer):  # not worth a copy
+            self._answer = _NO
+            return answer[:found], in_doubt
+        return answer[:found].copy(), in_doubt
 
     def relabel(self, side: int, old: Integers, new: Integers) -> None:
         """Move the ends on a side that are at `old` places to the `new` ones; both ascend.
