@@ -92,13 +92,14 @@ class SingleEvents:
         written = 0
         keys = _Keys(self._segment.table.conditions.points, places)
         bounds: dict[tuple[str, ...], _Bounds] = {}
+        numbers: dict[str, int] = {}
         for sweep in self._segment.sweeps:
             group = sweep.key.group(keys)
             if group == NO_GROUP:
                 continue
             of_event = bounds.get(sweep.attributes)
             if of_event is None:
-                of_event = bounds[sweep.attributes] = self._bounds(sweep, places)
+                of_event = bounds[sweep.attributes] = self._bounds(sweep, places, numbers)
             lines, least, most = of_event
             written += sweep_kernels.meet(
                 *sweep.searched(lines), least, most, alive, group, out[written:]
@@ -115,8 +116,13 @@ class SingleEvents:
                 written += _meet(partition, group, wide, left, places, truth, alive, out[written:])
         return out[:written].copy()
 
-    def _bounds(self, sweep: Sweep, places: dict[str, Place | None]) -> _Bounds:
-        """The lines of an event on the attributes of a sweep, and where it is among all ends."""
+    def _bounds(
+        self, sweep: Sweep, places: dict[str, Place | None], numbers: dict[str, int]
+    ) -> _Bounds:
+        """The lines of an event on the attributes of a sweep, and where it is among all ends.
+
+        The numbers of its values are kept for other sweeps.
+        """
         here = [places[name] for name in sweep.attributes]
         least, most = [], []
         lines = sweep.range_lines.of(here)
@@ -125,7 +131,10 @@ class SingleEvents:
                 least.append(sweep_kernels.LOWEST)
                 most.append(sweep_kernels.HIGHEST)
                 continue
-            number = _number(self._segment.ends.cuts(attribute, line), place[1])
+            number = numbers.get(attribute)
+            if number is None:
+                cuts = self._segment.ends.cuts(attribute, line)
+                number = numbers[attribute] = _number(cuts, place[1])
             least.append(number)
             most.append(number)
         return lines, np.array(least, np.int32), np.array(most, np.int32)
