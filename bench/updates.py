@@ -302,6 +302,7 @@ def _slower(rules: Rules, when: str, before: float) -> Figure:
 
 
 def _rate(rules: Rules, what: str, change: Callable[[], None], count: int, least: int) -> Figure:
+    rules.index.match_batch(rules.events.slice(0, 1))  # compiles what the changes before have left
     seconds = _seconds(change)
     rate = count / seconds
     return Figure(
