@@ -16,7 +16,7 @@ Invariant: of two cuts on the ruler, one is not behind the other on any line.
 
 import math
 from bisect import bisect_left, bisect_right
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from fractions import Fraction
 from typing import Any, Final, TypeAlias
 
@@ -83,8 +83,10 @@ class Ruler:
         lines = _WITHOUT_SCHEMA if schema is None else self._value_lines
         starts: list[Cut | None] = [(rank, line.low) for rank, line in enumerate(lines)]
         self._first = starts[0]
+        # By the rank of a line, the labels of its cuts; the last ones are of rank -1, that of NULL.
+        self._labels: list[dict[Any, int]] = [{} for _ in range(len(lines) + 1)]
         self._lines = {
-            line.name: (rank, line.high, behind)
+            line.name: (rank, line.high, behind, self._labels[rank])
             for rank, (line, behind) in enumerate(zip(lines, [*starts[1:], None], strict=True))
         }
         own_keys = ((str, STRING),) if self._merges else ((str, STRING), (int, BIGINT))
@@ -93,7 +95,6 @@ class Ruler:
         }
         self._pages: list[list[Cut]] = []
         self._heads: list[Cut] = []
-        self._known: dict[Cut | None, int] = {None: HIGHEST}  # None is the end of all lines
         self._tables: dict[str, tuple[NDArray[np.int64], NDArray[np.int64]]] = {}
         self.moved: tuple[list[int], list[int]] | None = None
         everything = universe(attribute, schema)
@@ -104,25 +105,25 @@ class Ruler:
 
     def allows(self, label: int) -> bool:
         """Whether a value at that place is one that the attribute can have."""
-        known = self._known
-        return any(known[low] <= label < known[high] for low, high in self._universe)
+        at = self._at
+        return any(at(low) <= label < at(high) for low, high in self._universe)
 
     def _look_up_universe(self) -> None:
-        self.low = self._known[self._universe[0][0]]
-        self.high = self._known[self._universe[-1][1]]
+        self.low = self._at(self._universe[0][0])
+        self.high = self._at(self._universe[-1][1])
 
     def take_in(self, allowed: ValueSet) -> None:
         """Give the cuts of a set labels, unless the set is loose.
 
         `moved` is set if labels given out before have changed: (old labels, new labels).
         """
-        known = self._known
         cuts = None
+        label = self._label
         for low, high in self._stretches(allowed) or ():
-            if low not in known or high not in known:
+            if label(low) is None or label(high) is None:
                 cuts = [*(cuts or ()), low, high]
         if cuts is not None:
-            new = [cut for cut in dict.fromkeys(cuts) if cut is not None and cut not in known]
+            new = [cut for cut in dict.fromkeys(cuts) if cut is not None and label(cut) is None]
             if all(self._around(cut) is not None for cut in new):
                 for cut in new:
                     self._insert(cut)
@@ -134,9 +135,9 @@ class Ruler:
             cut
             for page in self._pages
             for cut in page
-            if cut in universal or self._known[cut] in needed
+            if cut in universal or self._at(cut) in needed
         ]
-        self._known = {None: HIGHEST, **{cut: self._known[cut] for cut in kept}}
+        self._relabel([(cut, self._at(cut)) for cut in kept])
         self._page(kept)
 
     def extent(self, allowed: ValueSet, inner: bool = False) -> Extent:
@@ -145,20 +146,28 @@ class Ruler:
         Or, `inner`, how far a set can reach that lies within this one: from `LOWEST` and up to
         `HIGHEST` where it can reach as far as the attribute's values.
         """
-        found = self._stretches(allowed)
-        if found is None:
-            return _LOOSE
-        first, last = found[0][0], found[-1][1]
-        low, high = self._known.get(first), self._known.get(last)
+        low = high = None
+        runs = 1
+        if len(allowed.spans) == 1 and not allowed.absent:
+            for name, bounds in allowed.spans.items():
+                if len(bounds) == 2 and name in self._lines:  # the commonest, without a call
+                    _, end, behind, labels = self._lines[name]
+                    low, high = labels.get(bounds[0]), labels.get(bounds[1])
+                    if high is None and bounds[1] == end:
+                        high = self._label(behind)
         if low is None or high is None:
-            start, end = self._around(first), self._around(last)
-            if start is None or end is None:
+            found = self._stretches(allowed)
+            if found is None:
                 return _LOOSE
-            low, high = (start[1], end[0]) if inner else (start[0], end[1])
+            runs = len(found)
+            start, stop = self._around(found[0][0]), self._around(found[-1][1])
+            if start is None or stop is None:
+                return _LOOSE
+            low, high = (start[1], stop[0]) if inner else (start[0], stop[1])
         if inner:
             low = LOWEST if low <= self.low else low
             high = HIGHEST if high >= self.high else high
-        return low, high, len(found), not allowed.texts
+        return low, high, runs, not allowed.texts
 
     def runs(self, allowed: ValueSet) -> list[Extent]:
         """The stretches of a set, each of them by itself."""
@@ -184,10 +193,10 @@ class Ruler:
         return self._floor((self._lines[line.name][0], key))
 
     def _floor(self, cut: Cut) -> int:
-        label = self._known.get(cut)
+        label = self._label(cut)
         if label is None:
             before, _ = self._neighbours(cut)
-            label = LOWEST if before is None else self._known[before]
+            label = LOWEST if before is None else self._at(before)
         return label
 
     def _place_number(self, component: int, key: Any) -> int:
@@ -201,7 +210,7 @@ class Ruler:
         if page < 0:
             return LOWEST
         at = bisect_right(self._pages[page], (number, key), key=on_line)
-        return self._known[self._pages[page][at - 1]]
+        return self._at(self._pages[page][at - 1])
 
     def places(self, column: Column) -> NDArray[np.int64]:
         """`place` of each value of a column."""
@@ -229,17 +238,32 @@ class Ruler:
             for page in self._pages:
                 for cut in page:
                     if cut[0] < rank:
-                        labels = [self._known[cut]]
+                        labels = [self._at(cut)]
                     elif cut[0] == rank:
                         key = cut[1] if component is None else cut[1][component]
                         if key < 2**63:  # all others are behind the line
                             keys.append(key)
-                            labels.append(self._known[cut])
+                            labels.append(self._at(cut))
             found = np.array(keys, np.int64), np.array(labels, np.int64)
             self._tables[name] = found
         return found
 
-    # -- cuts, and their order
+    # -- cuts, their labels, and their order
+
+    def _label(self, cut: Cut | None) -> int | None:
+        """The label of a cut, if it has one; None is the end of all lines, which has."""
+        return HIGHEST if cut is None else self._labels[cut[0]].get(cut[1])
+
+    def _at(self, cut: Cut | None) -> int:
+        """The label of a cut that has one."""
+        return HIGHEST if cut is None else self._labels[cut[0]][cut[1]]
+
+    def _relabel(self, known: Iterable[tuple[Cut, int]]) -> None:
+        """Have these cuts, with these labels, and no others."""
+        for labels in self._labels:
+            labels.clear()
+        for (rank, key), label in known:
+            self._labels[rank][key] = label
 
     def _stretches(self, allowed: ValueSet) -> list[Stretch] | None:
         """A set without its conditions on text; None if its numbers do not go on one line."""
@@ -251,7 +275,7 @@ class Ruler:
         if len(spans) == 1 and not allowed.absent:
             ((name, bounds),) = spans.items()
             if len(bounds) == 2:
-                rank, end, behind = self._lines[name]
+                rank, end, behind, _ = self._lines[name]
                 low, high = bounds
                 return [((rank, low), behind if high == end else (rank, high))]
         return self._joined(spans, allowed.absent)
@@ -259,7 +283,7 @@ class Ruler:
     def _joined(self, spans: Mapping[str, b.Bounds], absent: bool) -> list[Stretch]:
         """All spans in order, those that touch as one stretch."""
         found: list[Stretch] = [(_ABSENT, self._first)] if absent else []
-        for name, (rank, end, behind) in self._lines.items():
+        for name, (rank, end, behind, _) in self._lines.items():
             bounds = spans.get(name, ())
             for i in range(0, len(bounds), 2):
                 low: Cut = (rank, bounds[i])
@@ -275,14 +299,14 @@ class Ruler:
 
         None if it crosses one of them.
         """
-        label = self._known.get(cut)
+        label = self._label(cut)
         if label is not None:
             return label, label
-        assert cut is not None  # the end of all lines is known
+        assert cut is not None
         before, behind = self._neighbours(cut)
         if isinstance(cut[1], tuple) and not (_in_order(before, cut) and _in_order(cut, behind)):
             return None
-        return LOWEST if before is None else self._known[before], self._known[behind]
+        return LOWEST if before is None else self._at(before), self._at(behind)
 
     def _neighbours(self, cut: Cut) -> tuple[Cut | None, Cut | None]:
         """The cuts before and behind one that is not on the ruler."""
@@ -297,8 +321,8 @@ class Ruler:
 
     def _insert(self, cut: Cut) -> None:
         before, behind = self._neighbours(cut)
-        low = LOWEST if before is None else self._known[before]
-        high = self._known[behind]
+        low = LOWEST if before is None else self._at(before)
+        high = self._at(behind)
         if high - low < 2:
             self._spread()
             self._insert(cut)
@@ -308,7 +332,7 @@ class Ruler:
             label = min(label, low + _STEP)
         elif before is None and behind is not None:
             label = max(label, high - _STEP)
-        self._known[cut] = label
+        self._labels[cut[0]][cut[1]] = label
         self._put(cut)
 
     def _put(self, cut: Cut) -> None:
@@ -334,15 +358,13 @@ class Ruler:
         """Give all cuts new labels at equal distances."""
         cuts = [cut for page in self._pages for cut in page]
         gap = (HIGHEST - LOWEST) // (len(cuts) + 1)
-        spread: dict[Cut | None, int] = {cut: LOWEST + gap * (i + 1) for i, cut in enumerate(cuts)}
+        spread = [(cut, LOWEST + gap * (i + 1)) for i, cut in enumerate(cuts)]
         if self.moved is None:
-            old = [self._known[cut] for cut in cuts]
-            self.moved = (old, list(spread.values()))
+            self.moved = ([self._at(cut) for cut in cuts], [label for _, label in spread])
         else:  # moved twice before anybody looked
-            step = {self._known[cut]: label for cut, label in spread.items()}
+            step = {self._at(cut): label for cut, label in spread}
             self.moved = (self.moved[0], [step[label] for label in self.moved[1]])
-        spread[None] = HIGHEST
-        self._known = spread
+        self._relabel(spread)
         self._tables.clear()
         self._look_up_universe()
 
