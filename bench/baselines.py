@@ -131,12 +131,14 @@ class BruteForce:
     """Every subscription is tried with NumPy: one attribute after another, one event at a time.
 
     All lows of an attribute lie in one array of the narrowest type, so do all highs, and the masks
-    are made in place. Ends that no event can miss are left out, and equalities ask once.
+    are made in place. Without the `needless`, ends that no event can miss are left out, and where
+    lows and highs are the same, they are asked about once.
     """
 
-    def __init__(self, ranges: Ranges) -> None:
+    def __init__(self, ranges: Ranges, *, needless: bool = True) -> None:
         self.size = len(next(iter(ranges.values()))[0])
-        self._checks = [check for name, ends in ranges.items() for check in _checks(name, *ends)]
+        checks = _checks if needless else _needed_checks
+        self._checks = [check for name, ends in ranges.items() for check in checks(name, *ends)]
         self._mask = np.empty(self.size, np.bool_)
         self._met = np.empty(self.size, np.bool_)
 
@@ -176,6 +178,13 @@ def _size(points: Points) -> int:
 
 def _checks(name: str, lows: Integers, highs: Integers) -> list[tuple[str, np.ufunc, Integers]]:
     """What an event's value is compared with, and how."""
+    return [(name, np.less_equal, lows), (name, np.greater_equal, highs)]
+
+
+def _needed_checks(
+    name: str, lows: Integers, highs: Integers
+) -> list[tuple[str, np.ufunc, Integers]]:
+    """The same, as far as an event can fail them."""
     if np.array_equal(lows, highs):
         return [(name, np.equal, lows)]
     least, greatest = np.iinfo(lows.dtype).min, np.iinfo(highs.dtype).max

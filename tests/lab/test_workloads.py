@@ -74,10 +74,12 @@ def in_the_table(workload: Trade) -> dict[str, tg.Filter]:
     return {str(subscription.id): subscription.bound for subscription in subscriptions}
 
 
-def test_the_ranges_of_trade_match_what_its_rules_match() -> None:
+@pytest.mark.parametrize("needless", [True, False])
+def test_the_ranges_of_trade_match_what_its_rules_match(needless: bool) -> None:
     workload = trade(3_000, seed=1)
     events = workload.events(30)
-    found = as_set(BruteForce(workload.ranges).pairs(workload.points(events)))
+    scan = BruteForce(workload.ranges, needless=needless)
+    found = as_set(scan.pairs(workload.points(events)))
     rules = in_the_table(workload)
     matched = {
         (j, i)
