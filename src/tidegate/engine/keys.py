@@ -95,15 +95,15 @@ class KeyTable:
     def __len__(self) -> int:
         return len(self.columns[0])
 
-    def groups(self, batch: EncodedBatch) -> NDArray[np.int32]:
-        """The group of each event, or `NO_GROUP`."""
+    def groups(self, batch: EncodedBatch, rows: NDArray[np.int32]) -> NDArray[np.int32]:
+        """The groups of the events in these rows, or `NO_GROUP`."""
         numbers = tuple(self.conditions(batch, attribute) for attribute in self.attributes)
         if self._by_place is not None:
-            groups = np.empty(batch.size, np.int32)
-            find(numbers, self._places, self._sizes, self._by_place, groups)
+            groups = np.empty(len(rows), np.int32)
+            find(numbers, self._places, self._sizes, self._by_place, rows, groups)
             return groups
-        codes = np.empty(batch.size, np.int64)
-        find(numbers, self._places, self._sizes, None, codes)
+        codes = np.empty(len(rows), np.int64)
+        find(numbers, self._places, self._sizes, None, rows, codes)
         at = np.minimum(self._stairs.before(codes), len(self) - 1)
         return np.where(self._codes[at] == codes, self._order[at], NO_GROUP).astype(np.int32)
 
@@ -181,16 +181,18 @@ def find(
     places: tuple[NDArray[np.int32], ...],
     sizes: tuple[int, ...],
     by_place: NDArray[np.int32] | None,
+    rows: NDArray[np.int32],
     found: NDArray[Any],
 ) -> None:
-    """The groups of events, which meet these conditions of each attribute; or the codes of them.
+    """The groups of the events in these rows, or the codes of them.
 
-    Of an event that meets no condition of some attribute, it is -1, `NO_GROUP`.
+    `numbers` says for each attribute which conditions events meet. Of an event that meets none of
+    some attribute, it is -1, `NO_GROUP`.
     """
-    for i in range(len(found)):
+    for i in range(min(len(rows), len(found))):
         code = np.int64(0)
         for k in range(len(numbers)):
-            number = numbers[k][i]
+            number = numbers[k][np.uint64(rows[i])]
             place = np.int64(-1) if number < 0 else np.int64(places[k][np.uint64(number)])
             code = code * sizes[k] + place if code >= 0 and place >= 0 else np.int64(-1)
         if by_place is not None:

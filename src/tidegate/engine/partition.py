@@ -63,14 +63,14 @@ class Partition:
 
     def work(self, batch: EncodedBatch) -> Iterator[Work]:
         """What the kernels need for a batch: once for each combination of lines its values have."""
-        groups = None if self.key is None else self.key.groups(batch)
         for order, lines in self.axes.range_lines.split(batch):
-            if groups is not None:
-                order = order[groups[order] != NO_GROUP]
-                own = groups[order]
+            if self.key is not None:
+                groups = self.key.groups(batch, order.astype(np.int32))
+                having = np.flatnonzero(groups != NO_GROUP)
+                own = groups[having]
                 narrow = own.astype(np.uint16) if len(self.entries.group_start) < _SMALL else own
-                order = order[np.argsort(narrow, kind="stable")]
-                own = groups[order]
+                sorting = np.argsort(narrow, kind="stable")
+                order, own = order[having[sorting]], own[sorting]
             else:
                 own = np.zeros(len(order), np.int64)
             if not len(order):

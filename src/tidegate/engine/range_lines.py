@@ -42,8 +42,14 @@ class RangeLines:
             return None
         return tuple(self._schema[attribute].type.line for attribute in self._attributes)
 
-    def split(self, batch: EncodedBatch) -> Iterator[tuple[Integers, Lines]]:
+    def split(self, batch: EncodedBatch) -> list[tuple[Integers, Lines]]:
         """The events of a batch by the lines on which their values lie, and these lines."""
+        found: list[tuple[Integers, Lines]] = batch.remember(
+            ("split", self._attributes), lambda: list(self._split(batch))
+        )
+        return found
+
+    def _split(self, batch: EncodedBatch) -> Iterator[tuple[Integers, Lines]]:
         choices: list[list[Line | None]] = []
         code = np.zeros(batch.size, np.int64)
         for attribute in self._attributes:

@@ -146,12 +146,11 @@ class Sweep:
 
     def events(self, batch: EncodedBatch) -> Iterator[tuple[kernels.Spans, kernels.Events]]:
         """The events of a batch with their groups, by the lines their values lie on."""
-        groups = self.key.groups(batch)
-        if not (groups != NO_GROUP).any():
-            return
         for rows, lines in self.range_lines.split(batch):
             row, least, most = self._in_order(batch, rows, lines)
-            yield self.spans(lines), kernels.Events(row, groups[row], least, most)
+            groups = self.key.groups(batch, row)
+            if groups.max(initial=NO_GROUP) != NO_GROUP:
+                yield self.spans(lines), kernels.Events(row, groups, least, most)
 
     def _in_order(self, batch: EncodedBatch, rows: Integers, lines: Lines) -> _Ordered:
         """Events in an order of their own, and their values on all axes."""
