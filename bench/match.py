@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
+    from tidegate.lab.matching import Ranges
+
     Way = tuple[Callable[[], object], int]  # to match events, and how many
 
 SEED = 7
@@ -60,19 +62,12 @@ def run() -> Iterator[Figure]:
     """The four workloads, then what it costs to keep an index."""
     with one_core_spark() as spark:
         yield from padres_a()
-        reference = Costs()
+        reference = Case("padres-b", padres(SUBSCRIPTIONS, PADRES_B, SEED), PAIRED, SCANNED)
         yield from padres_b(reference, spark)
         yield from many_conjunctions(reference)
         yield from boolean_trees(reference)
         yield from alert_rules(spark)
     yield from updates.run()
-
-
-class Costs:
-    """What padres-b took, in µs per event: other workloads are aimed at multiples of it."""
-
-    count = 0.0
-    pairs = 0.0
 
 
 class Case:
@@ -98,6 +93,13 @@ class Case:
             TreeScan(workload) if isinstance(workload, Trees) else BruteForce(workload.ranges)
         )
         self.matches = f"{self._check():,.0f} matches per event"
+        self.paired = 0.0  # µs that finding all pairs took per event, the last time
+
+    @property
+    def ranges(self) -> Ranges:
+        """The ends of conjunctions."""
+        assert not isinstance(self.workload, Trees)
+        return self.workload.ranges
 
     def _check(self) -> float:
         """Compare the first events' matches; return how many matches an event has."""
@@ -111,19 +113,30 @@ class Case:
 
     def count(self) -> tuple[float, float]:
         """What counting takes us and the scan."""
-        ours, theirs = _costs(
-            (lambda: self.index.count_batch(self.counted), len(self.counted)),
-            (lambda: self.scan.counts(self.points), self.scanned),
-        )
+        ours, theirs = _costs(self._ours(), self._theirs())
         return ours, theirs
 
+    def count_beside(self, other: Case) -> tuple[float, float, float]:
+        """The same, and in turn with it what counting takes us in another case."""
+        ours, theirs, others = _costs(self._ours(), self._theirs(), other._ours())
+        return ours, theirs, others
+
+    def _ours(self) -> Way:
+        return lambda: self.index.count_batch(self.counted), len(self.counted)
+
+    def _theirs(self) -> Way:
+        return lambda: self.scan.counts(self.points), self.scanned
+
     def pairs(self) -> tuple[float, float]:
-        """What finding all pairs takes us and the scan."""
-        ours, theirs = _costs(
+        """What finding all pairs takes us and the scan.
+
+        Not in turn with another case: the pairs of two are more than the memory kept for results.
+        """
+        self.paired, theirs = _costs(
             (lambda: self.index.match_batch(self.events), len(self.events)),
             (lambda: self.scan.matches(self.points), self.scanned),
         )
-        return ours, theirs
+        return self.paired, theirs
 
 
 def padres_a() -> Iterator[Figure]:
@@ -133,15 +146,12 @@ def padres_a() -> Iterator[Figure]:
     yield _faster(f"{case.title}, pairs", *case.pairs(), note=case.matches)
 
 
-def padres_b(reference: Costs, spark: SparkSession) -> Iterator[Figure]:
+def padres_b(case: Case, spark: SparkSession) -> Iterator[Figure]:
     """Conjunctions of more distinct predicates: batches, joins, memory, single events."""
-    workload = padres(SUBSCRIPTIONS, PADRES_B, SEED)
-    case = Case("padres-b", workload, PAIRED, SCANNED)
-    reference.count, scanned = case.count()
-    yield _faster(f"{case.title}, count", reference.count, scanned, 250, case.matches)
-    reference.pairs, scanned = case.pairs()
-    yield _faster(f"{case.title}, pairs", reference.pairs, scanned, 60, case.matches)
-    yield from _joins(case.title, workload, spark, LOOPED, scanned)
+    yield _faster(f"{case.title}, count", *case.count(), 250, case.matches)
+    pairs, scanned = case.pairs()
+    yield _faster(f"{case.title}, pairs", pairs, scanned, 60, case.matches)
+    yield from _joins(case, spark, LOOPED, scanned)
     yield updates.footprint(f"{case.title}, memory of the batch index", case.index, 64)
     middle, high = _single(case)
     title = f"{case.title}, single events"
@@ -150,34 +160,33 @@ def padres_b(reference: Costs, spark: SparkSession) -> Iterator[Figure]:
     yield updates.footprint(f"{case.title}, memory in all", case.index, 128)
 
 
-def many_conjunctions(reference: Costs) -> Iterator[Figure]:
-    """Five times as many conjunctions."""
+def many_conjunctions(reference: Case) -> Iterator[Figure]:
+    """Five times as many conjunctions, beside the others."""
     case = Case("padres-b", padres(MANY, PADRES_B, SEED), SMALL_BATCH, SCANNED // 4)
     than = f"{SUBSCRIPTIONS:,} subscriptions"
-    yield _multiple(f"{case.title}, count", *case.count(), reference.count, 6, than, case.matches)
-    yield _multiple(f"{case.title}, pairs", *case.pairs(), reference.pairs, 6, than, case.matches)
+    yield _multiple(f"{case.title}, count", *case.count_beside(reference), 6, than, case.matches)
+    yield _multiple(f"{case.title}, pairs", *case.pairs(), reference.paired, 6, than, case.matches)
 
 
-def boolean_trees(reference: Costs) -> Iterator[Figure]:
+def boolean_trees(reference: Case) -> Iterator[Figure]:
     """Trees, beside the conjunctions of padres-b."""
     case = Case("trees", trees(SUBSCRIPTIONS, SEED), PAIRED, SCANNED)
     than = "padres-b"
-    yield _multiple(f"{case.title}, count", *case.count(), reference.count, 3, than, case.matches)
-    yield _multiple(f"{case.title}, pairs", *case.pairs(), reference.pairs, 3, than, case.matches)
+    yield _multiple(f"{case.title}, count", *case.count_beside(reference), 3, than, case.matches)
+    yield _multiple(f"{case.title}, pairs", *case.pairs(), reference.paired, 3, than, case.matches)
 
 
 def alert_rules(spark: SparkSession) -> Iterator[Figure]:
     """A symbol and a range of prices: batches, joins, single events."""
-    workload = trade(MANY, SEED)
-    case = Case("trade", workload, BATCH, SCANNED)
+    case = Case("trade", trade(MANY, SEED), BATCH, SCANNED)
     yield _faster(f"{case.title}, count", *case.count(), note=case.matches)
     pairs, scanned = case.pairs()
     yield _faster(f"{case.title}, pairs", pairs, scanned, 800, case.matches)
-    sharper = BruteForce(workload.ranges, needless=False)
+    sharper = BruteForce(case.ranges, needless=False)
     (least,) = _costs((lambda: sharper.matches(case.points), case.scanned))
     note = "baseline: a scan that leaves out what no event can fail"
     yield _faster(f"{case.title}, pairs, beside a sharper scan", pairs, least, note=note)
-    yield from _joins(case.title, workload, spark, JOINED, scanned)
+    yield from _joins(case, spark, JOINED, scanned)
     middle, high = _single(case)
     title = f"{case.title}, single events"
     yield _faster(f"{title}, p50", middle, scanned)
@@ -226,20 +235,18 @@ def _single(case: Case) -> tuple[float, float]:
     return float(middle), float(high)
 
 
-def _joins(
-    title: str, workload: Padres | Trade, spark: SparkSession, events: int, scanned: float
-) -> Iterator[Figure]:
+def _joins(case: Case, spark: SparkSession, events: int, scanned: float) -> Iterator[Figure]:
     """DuckDB and Spark SQL, beside the scan."""
-    points = workload.points(workload.events(events))
+    points = case.workload.points(case.workload.events(events))
     few = {name: values[:CHECKED] for name, values in points.items()}
-    expected = BruteForce(workload.ranges).pairs(few)
+    expected = BruteForce(case.ranges).pairs(few)
     with duckdb.connect() as connection:
-        duck = DuckJoin(connection, workload.ranges)
+        duck = DuckJoin(connection, case.ranges)
         assert_same(duck.pairs(few), expected)
         (cost,) = _costs((lambda: duck.pairs(points), events))
-    yield _faster(f"{title}, pairs by a join in DuckDB", cost, scanned, note="one thread")
+    yield _faster(f"{case.title}, pairs by a join in DuckDB", cost, scanned, note="one thread")
     with tempfile.TemporaryDirectory() as folder:
-        join = SparkJoin(spark, workload.ranges, Path(folder))
+        join = SparkJoin(spark, case.ranges, Path(folder))
         assert_same(join.pairs(few), expected)
         frame = join.prepare(points)
         seconds = []
@@ -249,7 +256,7 @@ def _joins(
             seconds.append(time.perf_counter() - start)
     cost = min(seconds) / events * 1e6
     note = "local[1], wall clock"
-    yield _faster(f"{title}, pairs by a join in Spark SQL", cost, scanned, note=note)
+    yield _faster(f"{case.title}, pairs by a join in Spark SQL", cost, scanned, note=note)
 
 
 def _faster(
