@@ -312,14 +312,12 @@ class BoxStore:
 
     def _ask(self, question: "_Question", flag: int) -> Integers:
         sure = _SURELY[flag] if question.sure else _UNSURELY
-        parts = len(question.bounds)
-        if parts == 1:
-            found, doubtful = self._integers.search_one(question.bounds, sure, flag, flag == _INNER)
-            if not len(doubtful) and not question.beside:
-                return found
+        bounds, within = question.bounds, flag == _INNER
+        if len(bounds) == 1:
+            found, doubtful = self._integers.search_one(bounds, sure, flag, within)
         else:
-            sure = sure.repeat(parts)  # or nothing is searched
-            found, doubtful, _ = self._integers.search(question.bounds, sure, flag, flag == _INNER)
+            sure = sure.repeat(len(bounds))
+            found, doubtful, _ = self._integers.search(bounds, sure, flag, within)
         return self._settled(question, found, doubtful)
 
     def _ask_all(self, questions: Sequence["_Question"], flag: int) -> Answers:
