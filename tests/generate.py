@@ -53,6 +53,10 @@ COLUMNS: Final = (
     Column("trade.`done at`.local", ("trade", "done at", "local"), "timestamp_ntz"),
     Column("`odd ``name``.x`", ("odd `name`.x",), "bigint"),
 )
+DERIVED: Final = (
+    Column("lower(symbol)", ("symbol",), "string", str.lower),
+    Column("upper(trade.note)", ("trade", "note"), "string", str.upper),
+)
 TYPES: Final = {column.name: column.type for column in COLUMNS}
 
 _ARROW: Final = {
@@ -105,7 +109,24 @@ _MOMENTS: Final = [
 _TEXTS: Final = [
     *("", " ", "a", "A", "ab", "abc", "b", "ba", "z", "5", "true", "a b", " a", "a\nb", "a\0"),
     *("%", "_", "\\", "a%", "a%b", "a_b", "a\\b", "\\%", "100%", "it's", '"q"', "``", "!"),
-    *("é", "e\u0301", "ß", "日本", "日", "\ud7ff", "\ue000", "\uffff", "\U00010000", "😀"),
+    *(
+        "AB",
+        "aB",
+        "İ",
+        "ΟΣ",
+        "oσ",
+        "É",
+        "é",
+        "e\u0301",
+        "ß",
+        "日本",
+        "日",
+        "\ud7ff",
+        "\ue000",
+        "\uffff",
+        "\U00010000",
+        "😀",
+    ),
     *("😀b", "a😀", "\U0010ffff"),
 ]
 
@@ -202,7 +223,12 @@ def _arrow_fields(depth: int, columns: tuple[Column, ...]) -> list[pa.Field]:
 
 
 COMPARISONS: Final = ("=", "==", "!=", "<>", *ORDERINGS, *SAME)
-_TEXT_OPERATORS: Final = ("LIKE", "NOT LIKE", *FUNCTIONS)
+_QUANTIFIED: Final = tuple(
+    f"{operator} {word}"
+    for operator in ("LIKE", "NOT LIKE", "ILIKE", "NOT ILIKE")
+    for word in ("ANY", "ALL")
+)
+_TEXT_OPERATORS: Final = ("LIKE", "NOT LIKE", "ILIKE", "NOT ILIKE", *_QUANTIFIED, *FUNCTIONS)
 _BOOLEAN_OPERATORS: Final = (
     *("bare", "NOT bare", "IS TRUE", "IS NOT TRUE", "IS FALSE", "IS NOT FALSE"),
     *("IS UNKNOWN", "IS NOT UNKNOWN"),
@@ -216,6 +242,8 @@ ALL_OPERATORS: Final = (*_OPERATORS, *_TEXT_OPERATORS, *_BOOLEAN_OPERATORS)
 
 def operators(column: Column) -> tuple[str, ...]:
     """The operators that a column of this type takes."""
+    if column.function is not None:
+        return _OPERATORS + tuple(name for name in _TEXT_OPERATORS if "ILIKE" not in name)
     if column.type == "string":
         return _OPERATORS + _TEXT_OPERATORS
     return _OPERATORS + _BOOLEAN_OPERATORS if column.type == "boolean" else _OPERATORS
@@ -229,7 +257,7 @@ def filters(rng: Random, n: int, typed: bool) -> list[Condition]:
     """
     found: dict[str, Condition] = {}
     while len(found) < n:
-        columns = rng.sample(COLUMNS, 4)
+        columns = rng.sample(COLUMNS + DERIVED, 4)
         condition = _tree(rng, columns, typed, rng.choice((1, 1, 2, 2, 3, 4)))
         found.setdefault(str(condition), condition)
     return list(found.values())
@@ -237,7 +265,7 @@ def filters(rng: Random, n: int, typed: bool) -> list[Condition]:
 
 def each_operator(rng: Random, typed: bool) -> Iterator[Leaf]:
     """Every operator on every column at least once; on numbers, with NaN too."""
-    for column in COLUMNS:
+    for column in COLUMNS + DERIVED:
         for operator in operators(column):
             yield leaf(rng, column, typed, operator)
             if column.type in NUMBERS and "NULL" not in operator:
@@ -284,8 +312,11 @@ def leaf(rng: Random, column: Column, typed: bool, operator: str) -> Leaf:
 def _draw(rng: Random, column: Column, typed: bool, operator: str) -> Leaf:
     if operator.endswith("NULL") or operator in _BOOLEAN_OPERATORS:
         return Leaf(operator, column)
-    if operator.endswith("LIKE"):
-        escape = rng.choice((None, None, "!", "a", "\\\\"))
+    if operator.endswith(("ANY", "ALL")):
+        patterns = [_pattern(rng, None) for _ in range(rng.choice((1, 2, 2, 3)))]
+        return Leaf(operator, column, tuple(patterns))
+    if operator.endswith("LIKE"):  # where case does not matter, a letter is no escape
+        escape = rng.choice((None, None, "!", "!" if "ILIKE" in operator else "a", "\\\\"))
         return Leaf(operator, column, (_pattern(rng, escape),), escape=escape)
     if operator in FUNCTIONS:
         return Leaf(operator, column, (_perhaps_null(rng, _text(rng, _part_of_a_text(rng))),))

@@ -19,11 +19,15 @@ from typing import Any, Final, TypeAlias
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """An attribute: its name as a filter writes it, where an event keeps it, Spark's type."""
+    """An attribute: its name as a filter writes it, where an event keeps it, Spark's type.
+
+    Or a function of one, which the name says, too.
+    """
 
     name: str
     path: tuple[str, ...]
     type: str
+    function: Callable[[str], str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +58,7 @@ class Leaf:
             return f"{operator}({name}, {texts[0]})"
         if operator.endswith("BETWEEN"):
             return f"{name} {operator} {texts[0]} AND {texts[1]}"
-        if operator.endswith("IN"):
+        if operator.endswith(("IN", "ANY", "ALL")):
             return f"{name} {operator} ({', '.join(texts)})"
         if operator.endswith("LIKE"):
             escape = "" if self.escape is None else f" ESCAPE '{self.escape}'"
@@ -140,7 +144,7 @@ def truth(condition: Condition, event: Mapping[str, Any]) -> bool | None:
         case Junction("AND", parts):
             return _and([truth(part, event) for part in parts])
         case Junction("OR", parts):
-            return _not(_and([_not(truth(part, event)) for part in parts]))
+            return _or([truth(part, event) for part in parts])
         case Is(inner, asked, negated):
             return (truth(inner, event) is asked) is not negated
         case Leaf():
@@ -153,7 +157,7 @@ def value_in(event: Mapping[str, Any], column: Column) -> Any:
     value: Any = event
     for name in column.path:
         value = None if value is None else value.get(name)
-    return value
+    return column.function(value) if column.function and isinstance(value, str) else value
 
 
 def leaves(condition: Condition) -> Iterator[Leaf]:
@@ -178,8 +182,16 @@ def _and(values: list[bool | None]) -> bool | None:
     return None if None in values else True
 
 
+def _or(values: list[bool | None]) -> bool | None:
+    return _not(_and([_not(value) for value in values]))
+
+
 def answer(leaf: Leaf, value: Any) -> bool | None:
     """What a leaf says about a value of its column."""
+    if leaf.operator.endswith(("ANY", "ALL")):  # as many conditions as there are patterns
+        one, _, word = leaf.operator.rpartition(" ")
+        each = [answer(Leaf(one, leaf.column, (literal,)), value) for literal in leaf.literals]
+        return _or(each) if word == "ANY" else _and(each)
     positive, negated = _positive(leaf.operator)
     asked = _asked(positive, leaf, value)
     return _not(asked) if negated else asked
@@ -200,7 +212,7 @@ def _asked(operator: str, leaf: Leaf, value: Any) -> bool | None:
             return _and([_compared(">=", column, value, low), _compared("<=", column, value, high)])
         case "IN":
             return _listed(column, value, literals)
-        case "LIKE" | "startswith" | "endswith" | "contains":
+        case "LIKE" | "ILIKE" | "startswith" | "endswith" | "contains":
             return _text(operator, value, literals[0].value, (leaf.escape or "\\")[0])
         case _:
             seen = operator.translate(_MIRROR) if leaf.flipped and operator != "<=>" else operator
@@ -266,6 +278,8 @@ def _text(operator: str, value: str | None, given: str | None, escape: str) -> b
             return value.endswith(given)
         case "contains":
             return given in value
+        case "ILIKE":
+            value, given = value.lower(), given.lower()
     pattern = ""
     at = 0
     while at < len(given):

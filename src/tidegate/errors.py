@@ -11,6 +11,10 @@ class TidegateError(Exception):
     """Anything Tidegate refuses."""
 
 
+class TidegateWarning(UserWarning):
+    """Something that is allowed, and hardly ever meant."""
+
+
 class FilterError(TidegateError):
     """A filter that cannot be accepted: `reason`, `position` in `text`, what to write `instead`."""
 

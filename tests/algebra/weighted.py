@@ -27,7 +27,7 @@ from tidegate.algebra.histogram import Histogram
 from tidegate.filters.evaluate import holds
 from tidegate.filters.expression import And, Node, Predicate, Truth
 from tidegate.filters.literals import spell
-from tidegate.filters.values import OTHER, Value
+from tidegate.filters.values import OTHER, Value, is_constant
 
 Events: TypeAlias = NDArray[np.bool_]
 
@@ -204,8 +204,8 @@ def moments() -> Weighted:
         "z": [(0.5, 1), (1.5, 1), (1e300, 1)],
     }
     constants = {
-        "x": [spell(value) for value, _ in columns["x"] if value is not OTHER],
-        "y": [spell(value) for value, _ in columns["y"] if value is not OTHER],
+        "x": [spell(value) for value, _ in columns["x"] if is_constant(value)],
+        "y": [spell(value) for value, _ in columns["y"] if is_constant(value)],
         "z": ["0.5D", "1.5D", "1", "1e300"],
     }
     return _weighted(columns, Uniform(schema), constants)

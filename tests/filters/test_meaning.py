@@ -13,7 +13,7 @@ from tests.generate import POOLS
 from tidegate import Attribute, FilterTypeError, Schema, parse
 from tidegate.filters.admission import admit
 from tidegate.filters.evaluate import holds
-from tidegate.filters.expression import TEXT_OPERATORS, Mode, Operator, Predicate
+from tidegate.filters.expression import PATTERNS, TEXT_OPERATORS, Mode, Operator, Predicate
 from tidegate.filters.meaning import allowed, universe
 from tidegate.filters.values import OTHER, Constant, Value
 
@@ -62,7 +62,7 @@ def some_constants(kind: str, operator: Operator) -> st.SearchStrategy[tuple[Con
     if operator in TEXT_OPERATORS:
         text = st.sampled_from([*POOLS["string"], None]) | st.text("ab%_", max_size=4)
         escape = st.sampled_from(["\\", "!"])
-        return st.tuples(text, escape) if operator is Operator.LIKE else st.tuples(text)
+        return st.tuples(text, escape) if operator in PATTERNS else st.tuples(text)
     return st.tuples(one)
 
 

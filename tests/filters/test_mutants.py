@@ -45,7 +45,8 @@ def test_without_a_mutation_nothing_is_wrong() -> None:
 
 def test_not_of_unknown_as_true_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(evaluate._HOLDS, Mode.FALSE, (Verdict.FALSE, Verdict.UNKNOWN))
-    texts = {"NOT LIKE", "NOT startswith", "NOT endswith", "NOT contains"}
+    texts = {"NOT LIKE", "NOT startswith", "NOT endswith", "NOT contains", "NOT ILIKE"}
+    texts |= {f"{name} {word}" for name in ("NOT LIKE", "NOT ILIKE") for word in ("ANY", "ALL")}
     assert operators(wrong_answers()) == {"!=", "<>", "NOT IN", "NOT bare"} | texts
 
 

@@ -235,7 +235,13 @@ def test_columns_are_nullable_unless_they_say_not_null() -> None:
             "a DECIMAL(5,6)",
             "a STRUCT<INT>",
             "a STRUCT<b>",
-            "select INT",
+            "a: INT",
+            "a INT DEFAULT 5",
+            "a INT COMMENT",
+            "a ARRAY<INT",
+            "a DECIMAL(x)",
+            "a STRUCT<b: INT>>",
+            "a INT,",
             "a INT, a INT",
         ),
         "a " + "STRUCT<a: " * 500 + "INT" + ">" * 500,
@@ -244,6 +250,17 @@ def test_columns_are_nullable_unless_they_say_not_null() -> None:
 def test_a_ddl_that_spark_could_not_read_is_refused(source: str) -> None:
     with pytest.raises(SchemaError):
         Schema(source)
+
+
+def test_words_of_sql_are_names_of_columns_as_they_are_for_spark() -> None:
+    schema = Schema(
+        "select INT, from STRING NOT NULL COMMENT 'a \"name\"', `1 a` DATE, 1b INT -- x"
+    )
+    assert list(schema) == ["select", "from", "`1 a`", "`1b`"]
+    assert [schema[name].nullable for name in schema] == [True, False, True, True]
+    nested = Schema("a STRUCT<b INT, c: ARRAY<STRUCT<d: INT>>, e: STRUCT<>> COMMENT 'x', f TIME(3)")
+    assert list(nested) == ["a", "a.b", "a.c", "a.e", "f"]
+    assert nested["a.c"].type.name == "array<struct>"
 
 
 @pytest.mark.parametrize(
@@ -266,7 +283,7 @@ def test_a_ddl_that_spark_could_not_read_is_refused(source: str) -> None:
             {"a": "struct<b"},
         ),
         *({"a": "int", "`a`": "int"}, {"a": {"b": "int"}, "a.b": "int"}, {"a": "decimal(x)"}),
-        *({"a": "decimal(1,2,3)"}, 5, None, ["a INT"], b"a INT", pa.table({"a": [1]}), pa.int32()),
+        *({"a": "decimal(1,2,3)"}, 5, None, ["a INT"], b"a INT", pa.array([1]), pa.int32()),
         pa.schema([("a", pa.int32()), ("a", pa.int32())]),
     ],
     ids=lambda source: str(source)[:40],

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from tests import generate
 from tests.oracle import Column
 from tidegate import FilterError, FilterSyntaxError, Schema, parse
-from tidegate.filters import shapes
 from tidegate.filters.lexer import lift
+from tidegate.filters.parser import parse_template
+from tidegate.filters.recent import Recent
 from tidegate.filters.shapes import forget_templates
 
 DDL = (
@@ -289,10 +290,57 @@ def test_filters_of_one_shape_do_not_share_their_constants() -> None:
     assert [each.matches({"x": 7}) for each in filters].count(True) == 1
 
 
-def test_templates_are_forgotten_when_there_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shapes, "_MAX_TEMPLATES", 3)
+def test_templates_are_forgotten_when_there_are_too_many() -> None:
     schema = Schema({f"x{i}": "bigint" for i in range(10)})
-    texts = [f"x{i % 10} = {i}" for i in range(40)]
-    assert [str(parse(text)) for text in texts] == texts
+    schema.templates = Recent(entries=4)
+    texts = [f"x{i % 10} = {i} AND x{i % 7} > {i}" for i in range(40)]
     assert [str(parse(text, schema)) for text in texts] == texts
-    assert len(schema.templates) <= 3
+    assert len(schema.templates) <= 4
+
+
+def test_what_was_used_lately_is_kept_and_the_rest_forgotten() -> None:
+    kept: Recent[int] = Recent(entries=6, characters=1_000)
+    for i in range(100):
+        kept.keep(f"{i}", i)
+        assert kept.get("0") == 0, "used again and again"
+        assert kept.get(f"{i}") == i
+        assert len(kept) <= 6
+    assert kept.get("50") is None
+    kept.keep("a" * 400, 1)
+    kept.keep("b" * 400, 2)
+    kept.keep("c" * 400, 3)
+    assert (kept.get("a" * 400), kept.get("c" * 400)) == (None, 3)
+
+
+CLAUSES = [
+    *("x = 1", "y < 2.5", "s = 'a'", "NOT b", "!b", "s LIKE 'a%'", "x IN (1, 2)", "x IS NULL"),
+    *("x BETWEEN 1 AND 2", "x NOT between 1 and 2", "(x = 1 OR y = 2)", "x = 1 OR y = 2", "TRUE"),
+    *("(x = 1 AND y = 2)", "NOT (x = 1 OR y > 2)", "d = DATE '2024-01-01'", "x = :p", "x = -5"),
+    *("`a AND b` = 1", "`a", "b` = 1", "(x = 1", "y = 2)", "x = 1 -- c", "x = 1 /* c", "c */ b"),
+    *("x BETWEEN 1", "2", "x =", "s LIKE 'a' ESCAPE '!'", "x IS NOT", "b IS TRUE", "x <=> NULL"),
+    *("lower(s) = 'a'", "s ILIKE 'A%'", "s LIKE ANY ('a', 'b%')", "x = 'a AND b'", "AND", ""),
+    *("x BETWEEN 1 AND y BETWEEN 1", "x NOT", "IN (1)", "`\0i` = 1", "x = 5L", "x > -128Y"),
+]
+
+
+@given(
+    st.lists(st.sampled_from(CLAUSES), min_size=1, max_size=5),
+    st.sampled_from([" AND ", " and\n", "\tAnd "]),
+)
+def test_a_conjunction_of_clauses_is_what_a_full_parse_makes_of_it(
+    clauses: list[str], word: str
+) -> None:
+    text = word.join(clauses)
+    forget_templates()
+    for _ in range(2):  # its clauses are new, and known
+        for clause in clauses:
+            outcome(clause, None)
+        found = outcome(text, None)
+        try:
+            shape, values = lift(text)
+            full = parse_template(shape, values, None, text)
+            tree = full.filled(values)
+            want = (repr(tree), str(tree), full.parameters, full.attributes)
+        except FilterError as error:
+            want = type(error), str(error), error.position, error.text  # type: ignore[assignment]
+        assert found == want

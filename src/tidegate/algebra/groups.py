@@ -78,22 +78,26 @@ def merge_all(
 
 
 _ANY_LENGTH: Final = Budget(10**9)
-_MOST_TRIED: Final = 100_000
+_MOST_TRIED: Final = 50_000  # filters, each as often as it was tried
 
 
 class Tried:
     """What came of trying to merge filters; for one distribution.
 
-    It is forgotten, all of it, when there is too much.
+    It is forgotten, all of it, when that was 50,000 filters: they are kept, wherever else they are
+    gone.
     """
 
     def __init__(self) -> None:
         self.found: dict[Hashable, tuple[Filter, bool] | None] = {}
+        self._filters = 0
 
-    def put(self, key: Hashable, found: tuple[Filter, bool] | None) -> None:
+    def put(self, key: Hashable, found: tuple[Filter, bool] | None, filters: int) -> None:
         """Remember what was found: a merger, and whether it is perfect; or that there is none."""
-        if len(self.found) >= _MOST_TRIED:
+        if self._filters + filters > _MOST_TRIED:
             self.found.clear()
+            self._filters = 0
+        self._filters += filters
         self.found[key] = found
 
 
@@ -171,7 +175,8 @@ class _Merging:
         exact = all(entry.exact for entry in entries)
         key = tuple(filters), members, exact, self.imt, announced, self.concise
         if key not in self.tried.found:
-            self.tried.put(key, self._merger(filters, members, exact))
+            named = len(filters) + len(members)
+            self.tried.put(key, self._merger(filters, members, exact), named)
         found = self.tried.found[key]
         if found is None:
             return None

@@ -4,6 +4,9 @@ The question of `relate.subsumed`, for sets that stay and change: a broker's rou
 store's rules. The boxes of the filters are kept as boxes of integers in a `Coverage` (each
 attribute is an `Axis`), where the compiled search answers. Boxes with conditions on text, which
 are no integers, are subtracted by `subtract.inside`, together with the others that overlap.
+
+Axes keep the cuts of whatever was added or asked about. So after `_STALE` removals and questions,
+and some more for each filter, they are made anew from the filters that are there.
 """
 
 from collections.abc import Iterator
@@ -25,6 +28,8 @@ if TYPE_CHECKING:
 
 _MAX_PARTS: Final = 64
 """Integer boxes that one box may become; one attribute with n runs multiplies them by n."""
+_STALE: Final = 4096
+"""Removals and questions, beside four for each filter, after which the axes are made anew."""
 
 
 class Union:
@@ -53,6 +58,7 @@ class Union:
         self._coverage: Coverage | None = None
         self._columns: dict[int, list[int]] = {}
         self._beside: dict[int, list[Box]] = {}
+        self._stale = 0
 
     def __len__(self) -> int:
         return len(self._filters)
@@ -85,10 +91,12 @@ class Union:
             assert self._coverage is not None
             self._coverage.remove(column)
         self._beside.pop(handle, None)
+        self._tidy_up()
 
     def subsumes(self, g: Filter) -> bool:
         """Whether every event that matches g is certain to match one of the filters."""
         own = self._boxes(g)
+        self._tidy_up()
         if own is None:
             return any(boxes(f) is None and f == g for f in self)
         return all(self._subsumes(box) for box in own)
@@ -121,6 +129,17 @@ class Union:
             self._axes[attribute] = Axis(lines)
         return bool(new) or self._coverage is None
 
+    def _tidy_up(self) -> None:
+        """If it is time, forget the cuts and attributes of what is no longer there."""
+        self._stale += 1
+        if self._stale > 4 * len(self._filters) + _STALE:
+            self._stale = 0
+            self._filters = dict(self._filters)  # which has room for all that were there
+            self._axes = {}
+            for f in self._filters.values():
+                self._make_room(boxes(f) or ())
+            self._rebuild()
+
     def _rebuild(self) -> None:
         from tidegate.algebra.coverage import Coverage
 
@@ -128,8 +147,8 @@ class Union:
         self._coverage = Coverage(max(1, len(self._axes)), self._budget.pieces)
         if before is not None:
             self._coverage.exhausted = before.exhausted
-        self._columns.clear()
-        self._beside.clear()
+        self._columns = {}
+        self._beside = {}
         for handle, f in self._filters.items():
             self._place(handle, boxes(f) or ())
 

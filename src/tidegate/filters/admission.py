@@ -13,7 +13,14 @@ from typing import Any, Final
 from tidegate.errors import FilterTypeError
 from tidegate.filters.attribute import Attribute
 from tidegate.filters.compare import suffix_matters
-from tidegate.filters.expression import ORDERINGS, TEXT_OPERATORS, Operator, Predicate
+from tidegate.filters.evaluate import pattern_of
+from tidegate.filters.expression import (
+    ORDERINGS,
+    PATTERNS,
+    TEXT_OPERATORS,
+    Operator,
+    Predicate,
+)
 from tidegate.filters.literals import (
     spell,
     to_bigint,
@@ -23,7 +30,7 @@ from tidegate.filters.literals import (
     to_timestamp,
     to_timestamp_ntz,
 )
-from tidegate.filters.patterns import PatternError, like
+from tidegate.filters.patterns import PatternError
 from tidegate.filters.schema import Schema
 from tidegate.filters.types import Type
 from tidegate.filters.values import BIGINT_MAX, BIGINT_MIN, Constant, family
@@ -44,6 +51,8 @@ def admit(predicate: Predicate, schema: Schema | None) -> tuple[Constant, ...]:
     """The predicate's constants as they take part in it, or a `FilterTypeError`."""
     constants: tuple[Constant, ...] = predicate.constants  # type: ignore[assignment]
     own = None if schema is None else _usable(schema, predicate)
+    if own is None and predicate.attribute[-1:] == ")":
+        _check_derived(predicate, constants)
     if predicate.operator in TEXT_OPERATORS:
         _check_text(predicate, constants, own)
     elif own is not None and predicate.operator is not Operator.NULL:
@@ -56,7 +65,7 @@ def admit(predicate: Predicate, schema: Schema | None) -> tuple[Constant, ...]:
 def always_fits(operator: Operator, kinds: set[type], schema: Schema | None) -> bool:
     """Whether constants of these kinds need no look at their values once one set was admitted."""
     if operator in TEXT_OPERATORS:
-        return operator is not Operator.LIKE
+        return operator not in PATTERNS
     return schema is None or not kinds & {str, Decimal}
 
 
@@ -86,6 +95,17 @@ def _usable(schema: Schema, predicate: Predicate) -> Attribute:
     return own
 
 
+def _check_derived(predicate: Predicate, constants: tuple[Constant, ...]) -> None:
+    """The lower or upper case of an attribute is a string."""
+    for constant in constants:
+        if constant is not None and not isinstance(constant, str):
+            raise FilterTypeError(
+                f"{predicate.attribute} is a string and cannot be compared with "
+                f"{spell(constant)}, a {family(constant)}",
+                instead=f"the text in quotes, as in '{constant}'",
+            )
+
+
 def _check_text(
     predicate: Predicate, constants: tuple[Constant, ...], own: Attribute | None
 ) -> None:
@@ -101,9 +121,9 @@ def _check_text(
                 f"{name} takes a string, not {spell(constant)}",
                 instead=f"the text in quotes, as in '{constant}'",
             )
-    if predicate.operator is Operator.LIKE and isinstance(constants[0], str):
+    if predicate.operator in PATTERNS and isinstance(constants[0], str):
         try:
-            like(constants[0], str(constants[1]))
+            pattern_of(Predicate(predicate.attribute, predicate.operator, constants))
         except PatternError as error:
             sign = spell(constants[1])[1:-1]
             raise FilterTypeError(

@@ -7,7 +7,7 @@ from tidegate.errors import SchemaError
 from tidegate.filters import bounds as b
 from tidegate.filters.lines import OTHER_LINE, Line, cut
 from tidegate.filters.types import Type, read_type
-from tidegate.filters.values import OTHER, Constant
+from tidegate.filters.values import Constant, is_constant
 from tidegate.filters.valueset import ValueSet, whole
 
 
@@ -83,6 +83,6 @@ def _domain(
 
 def _member(own: Type, value: Constant) -> Constant:
     plain = own.conform(value)
-    if plain is None or plain is OTHER:
+    if plain is None or not is_constant(plain):
         raise SchemaError(f"{value!r} is no value of type {own.name}")
     return plain

@@ -16,12 +16,19 @@ from collections.abc import Iterable, Sequence
 from decimal import ROUND_HALF_UP, Context, Decimal
 from typing import Final
 
-from tidegate.filters.values import MAX_PRECISION, Constant, decimal_type
+from tidegate.filters.values import (
+    MAX_PRECISION,
+    Constant,
+    FarDate,
+    FarTimestamp,
+    decimal_type,
+)
 
+_FAR = (FarDate, FarTimestamp)
 _WIDE = Context(prec=3 * MAX_PRECISION)
 
 
-def compare(value: Constant, constant: Constant) -> int:
+def compare(value: Constant | FarDate | FarTimestamp, constant: Constant) -> int:
     """-1, 0 or 1 as `value` is below, equal to or above `constant`; both present, one family.
 
     >>> compare(9007199254740993, 9007199254740992.0), compare(float("nan"), float("inf"))
@@ -36,6 +43,8 @@ def compare(value: Constant, constant: Constant) -> int:
         left = midnight(left)
     elif isinstance(left, dt.datetime) and type(right) is dt.date:
         right = midnight(right)
+    elif type(left) in _FAR:
+        return 1 if left.key > 0 else -1  # type: ignore[union-attr]  # no constant lies as far
     return (left > right) - (left < right)  # type: ignore[operator]
 
 

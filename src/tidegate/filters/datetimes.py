@@ -8,11 +8,15 @@ Invariant: a value is returned only if Spark gives the same value today and on a
 Spark would answer from its clock ('now', 'today', a time without a date) is refused, and so are
 years outside 0001..9999, which Python's dates cannot hold, and zones written without a region
 ('PST', 'Japan'), whose meaning depends on a table inside the JVM.
+
+Regions are read from the package tzdata, of one edition, and never from the files of the machine,
+which differ from each other, and before 1970 from Java's: so a text means one thing everywhere.
 """
 
 import re
 from datetime import date, datetime, timedelta
 from functools import lru_cache
+from importlib.resources import files
 from zoneinfo import ZoneInfo
 
 __all__ = ["BLANKS", "to_date", "to_timestamp", "to_timestamp_ntz"]
@@ -137,8 +141,9 @@ def _offset(zone: str, local: datetime) -> timedelta:
 @lru_cache(maxsize=1024)
 def _region(name: str) -> ZoneInfo:
     try:
-        return ZoneInfo(name)
-    except (OSError, ValueError, KeyError):
+        with files("tzdata.zoneinfo").joinpath(*name.split("/")).open("rb") as file:
+            return ZoneInfo.from_file(file, key=name)
+    except (OSError, ValueError):
         raise ValueError(
             f"there is no time zone {_show(name)}: write a region such as Europe/Paris "
             "or an offset such as +02:00"

@@ -2,13 +2,14 @@
 
 The plain reading of law 1: each predicate is compared directly (`compare`) with the attribute's
 value and is true, false, unknown (NULL takes part) or incomparable (the value is of another
-family: then the predicate holds in no mode). Everything faster is checked against this.
+family: then the predicate holds in no mode). Everything faster is checked against this. Only where
+somebody keeps the members of long lists (`Listings`) are values looked up there.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from enum import Enum
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from tidegate.filters import patterns
 from tidegate.filters.attribute import Attribute
@@ -23,7 +24,10 @@ from tidegate.filters.expression import (
     Predicate,
     Truth,
     attribute_path,
+    function_of,
 )
+from tidegate.filters.letters import MAPPINGS, lower
+from tidegate.filters.listing import MANY, Listing
 from tidegate.filters.patterns import Pattern
 from tidegate.filters.schema import Schema
 from tidegate.filters.values import OTHER, Constant, Value, family, normal
@@ -54,14 +58,23 @@ _ORDER_TESTS: Final = {
 }
 
 
-def matches(node: Node, event: Mapping[str, Any], schema: Schema | None) -> bool:
+Listings: TypeAlias = Callable[[Predicate], Listing]
+"""Gives the members of a predicate's list, which somebody keeps."""
+
+
+def matches(
+    node: Node, event: Mapping[str, Any], schema: Schema | None, listings: Listings | None = None
+) -> bool:
     """Whether the event passes the filter whose tree this is."""
     if isinstance(node, Predicate):
-        return holds(node, value_of(event, node.attribute, schema), schema)
+        value = value_of(event, node.attribute, schema)
+        if listings is not None and node.operator is Operator.IN and len(node.constants) >= MANY:
+            return looked_up(listings(node), value, schema) in _HOLDS[node.mode]
+        return holds(node, value, schema)
     if isinstance(node, And):
-        return all(matches(part, event, schema) for part in node.parts)
+        return all(matches(part, event, schema, listings) for part in node.parts)
     if isinstance(node, Or):
-        return any(matches(part, event, schema) for part in node.parts)
+        return any(matches(part, event, schema, listings) for part in node.parts)
     return node.value
 
 
@@ -73,14 +86,27 @@ def holds(predicate: Predicate, value: Value, schema: Schema | None) -> bool:
 def value_of(event: Mapping[str, Any], attribute: str, schema: Schema | None) -> Value:
     """The event's value of an attribute; absent, or a path through something absent, is None."""
     value: Any = event
-    for name in _path(attribute):
+    path, function = _path(attribute)
+    for name in path:
         if type(value) is not dict and not isinstance(value, Mapping):
             return None
         value = value.get(name)
-    return normal(value) if schema is None else schema[attribute].type.conform(value)
+    plain = normal(value) if schema is None else schema[attribute].type.conform(value)
+    return plain if function is None else mapped(function, plain)
 
 
-_path = lru_cache(maxsize=65536)(attribute_path)
+_PATHS: Final = 8192  # attributes whose paths are kept
+
+
+@lru_cache(maxsize=_PATHS)
+def _path(attribute: str) -> tuple[tuple[str, ...], str | None]:
+    """Where an attribute's value stands in an event, and which function of it is asked for."""
+    return attribute_path(attribute), function_of(attribute)
+
+
+def mapped(function: str, value: Value) -> Value:
+    """The function of a value; what is no string has letters of no case, and stays what it is."""
+    return MAPPINGS[function](value) if isinstance(value, str) else value
 
 
 def verdict(predicate: Predicate, value: Value, schema: Schema | None) -> Verdict:
@@ -124,6 +150,17 @@ def _listed(value: Value, constants: tuple[Constant, ...], own: Attribute | None
     return Verdict.UNKNOWN if None in constants else Verdict.FALSE
 
 
+def looked_up(listing: Listing, value: Value, schema: Schema | None) -> Verdict:
+    """What an IN list says about a normal value, as `verdict` does, by a look-up."""
+    if value is None or not listing:
+        return Verdict.UNKNOWN
+    if value is OTHER or (schema is None and not listing.compares(value)):
+        return Verdict.INCOMPARABLE
+    if listing.has(value):
+        return Verdict.TRUE
+    return Verdict.UNKNOWN if listing.null else Verdict.FALSE
+
+
 def _width(value: Value, own: Attribute | None) -> tuple[int, int] | None:
     """The value's type as a decimal, where Spark would compare it as one."""
     if own is not None:
@@ -147,10 +184,16 @@ def _truth(value: bool) -> Verdict:
 
 def pattern_of(predicate: Predicate) -> Pattern:
     """The pattern of a text predicate whose constants are present."""
+    if sum(map(len, predicate.constants)) > _LONG:  # type: ignore[arg-type]
+        return _pattern.__wrapped__(predicate.operator, predicate.constants)
     return _pattern(predicate.operator, predicate.constants)
 
 
-@lru_cache(maxsize=65536)
+_PATTERNS: Final = 8_192  # that are remembered
+_LONG: Final = 256  # characters of a pattern, at most, that is
+
+
+@lru_cache(maxsize=_PATTERNS)
 def _pattern(operator: Operator, constants: tuple[Any, ...]) -> Pattern:
     pattern: Pattern = _TEXT_PATTERNS[operator](*constants)
     return pattern
@@ -158,6 +201,7 @@ def _pattern(operator: Operator, constants: tuple[Any, ...]) -> Pattern:
 
 _TEXT_PATTERNS: Final[dict[Operator, Any]] = {
     Operator.LIKE: patterns.like,
+    Operator.ILIKE: lambda pattern, escape="\\": patterns.like(lower(pattern), escape),
     Operator.STARTS: patterns.starting,
     Operator.ENDS: patterns.ending,
     Operator.CONTAINS: patterns.containing,

@@ -31,6 +31,7 @@ class Operator(Enum):
     SAME = "<=>"
     IN = "IN"
     LIKE = "LIKE"
+    ILIKE = "ILIKE"
     STARTS = "startswith"
     ENDS = "endswith"
     CONTAINS = "contains"
@@ -142,8 +143,9 @@ Node: TypeAlias = Predicate | And | Or | Truth
 
 ORDERINGS: Final = frozenset((Operator.LESS, Operator.AT_MOST, Operator.GREATER, Operator.AT_LEAST))
 TEXT_OPERATORS: Final = frozenset(
-    (Operator.LIKE, Operator.STARTS, Operator.ENDS, Operator.CONTAINS)
+    (Operator.LIKE, Operator.ILIKE, Operator.STARTS, Operator.ENDS, Operator.CONTAINS)
 )
+PATTERNS: Final = frozenset((Operator.LIKE, Operator.ILIKE))
 
 _OPPOSITE: Final = {
     Operator.LESS: Operator.AT_LEAST,
@@ -238,15 +240,46 @@ def attribute_name(path: tuple[str, ...]) -> str:
 
 
 def attribute_path(attribute: str) -> tuple[str, ...]:
-    """The names an attribute is made of: the inverse of `attribute_name`.
+    """The names an attribute is made of, a function around it left out.
 
-    >>> attribute_path("trade.`limit price`")
-    ('trade', 'limit price')
+    >>> attribute_path("trade.`limit price`"), attribute_path("lower(symbol)")
+    (('trade', 'limit price'), ('symbol',))
     """
+    attribute = base_attribute(attribute)
     if "`" not in attribute:
         return tuple(attribute.split("."))
     parts = re.findall(r"`((?:[^`]|``)*)`|([^.`]+)", attribute)
     return tuple(plain or quoted.replace("``", "`") for quoted, plain in parts)
+
+
+FUNCTIONS: Final = {"LOWER": "lower", "LCASE": "lower", "UPPER": "upper", "UCASE": "upper"}
+"""The functions of an attribute, by the words they are written with."""
+_DERIVED: Final = re.compile(r"(lower|upper)\((.*)\)", re.DOTALL)
+
+
+def derived(function: str, attribute: str) -> str:
+    """The attribute that a function of another one is: it has values of its own.
+
+    >>> derived("lower", "symbol")
+    'lower(symbol)'
+    """
+    return f"{function}({attribute})"
+
+
+def function_of(attribute: str) -> str | None:
+    """The function that a derived attribute is of another one."""
+    if attribute[-1:] != ")":
+        return None
+    found = _DERIVED.fullmatch(attribute)
+    return None if found is None else found[1]
+
+
+def base_attribute(attribute: str) -> str:
+    """The attribute that a derived one is a function of; of any other, itself."""
+    if attribute[-1:] != ")":
+        return attribute
+    found = _DERIVED.fullmatch(attribute)
+    return attribute if found is None else found[2]
 
 
 def spell_tree(node: Node) -> str:
@@ -306,9 +339,11 @@ def _spell_question(asked: Predicate, *, negated: bool) -> str:
             return f"{name} IS {no}NULL"
         case Operator.IN:
             return f"{name} {no}IN ({', '.join(constants)})"
-        case Operator.LIKE:
+        case Operator.LIKE | Operator.ILIKE:
+            if operator is Operator.ILIKE:
+                name = base_attribute(name)
             escape = "" if asked.constants[1] == "\\" else f" ESCAPE {constants[1]}"
-            return f"{name} {no}LIKE {constants[0]}{escape}"
+            return f"{name} {no}{operator.value} {constants[0]}{escape}"
         case Operator.STARTS | Operator.ENDS | Operator.CONTAINS:
             return f"{no}{operator.value}({name}, {constants[0]})"
         case Operator.EQUAL if negated:

@@ -19,11 +19,12 @@ from tidegate.filters.expression import (
     map_predicates,
     predicates,
 )
+from tidegate.filters.listing import Listing
 from tidegate.filters.literals import decode, spell
 from tidegate.filters.schema import Schema
 from tidegate.filters.shapes import read
-from tidegate.filters.template import Template, fill
-from tidegate.filters.values import BIGINT_MAX, BIGINT_MIN, OTHER, Constant, normal
+from tidegate.filters.template import Template
+from tidegate.filters.values import BIGINT_MAX, BIGINT_MIN, Constant, is_constant, normal
 
 
 def parse(text: str, schema: Schema | None = None) -> "Filter":
@@ -52,7 +53,10 @@ class Filter:
     Filters are equal, and hash equal, if their canonical forms are: see `canonical`.
     """
 
-    __slots__ = ("_form", "_hash", "_template", "_tree", "_values", "normal_form", "schema")
+    __slots__ = (
+        *("_form", "_hash", "_listings", "_template", "_tree", "_values"),
+        *("normal_form", "schema"),
+    )
 
     def __init__(
         self, template: Template, values: list[Constant], schema: Schema | None = None
@@ -63,25 +67,31 @@ class Filter:
         self._tree: Node | None = None
         self._form: Form | None = None
         self._hash: int | None = None
+        self._listings: dict[int, Listing] | None = None  # of long lists, by predicates of the tree
         self.normal_form: Any = None  # the boxes of the filter, kept here by `algebra.normal`
 
     @classmethod
     def of(cls, tree: Node, schema: Schema | None = None) -> "Filter":
         """The filter with that tree; its constants were admitted before."""
         named = [c.name for p in predicates(tree) for c in p.constants if isinstance(c, Parameter)]
-        attributes = frozenset(p.attribute for p in predicates(tree))
-        return cls(Template(tree, (), tuple(dict.fromkeys(named)), attributes), [], schema)
+        return cls(Template(tree, (), tuple(dict.fromkeys(named))), [], schema)
 
     @property
     def tree(self) -> Node:
         """The expression tree, literals in place, NOTs pushed down."""
         if self._tree is None:
-            values = self._values
-            if values:
-                self._tree = map_predicates(self._template.tree, lambda p: fill(p, values))
-            else:
-                self._tree = self._template.tree
+            self._tree = self._template.filled(self._values)
         return self._tree
+
+    @property
+    def clauses(self) -> tuple[Template, ...]:
+        """Templates of which the filter is the AND; `constants` fill their slots, one by one."""
+        return self._template.clauses
+
+    @property
+    def constants(self) -> list[Constant]:
+        """The constants of the text's literals, in order."""
+        return self._values
 
     @property
     def form(self) -> Form:
@@ -127,7 +137,18 @@ class Filter:
         False
         """
         self.require_bound()
-        return matches(self.tree, event, self.schema)
+        return matches(self.tree, event, self.schema, self._listing)
+
+    def _listing(self, predicate: Predicate) -> Listing:
+        """The members of a long list, made when first asked about and kept with the filter."""
+        known = self._listings
+        if known is None:
+            known = self._listings = {}
+        found = known.get(id(predicate))  # which lives as long as the tree, and the filter
+        if found is None:
+            own = None if self.schema is None else self.schema[predicate.attribute]
+            found = known[id(predicate)] = Listing(predicate.constants, own)  # type: ignore[arg-type]
+        return found
 
     def explain(self, event: Mapping[str, Any]) -> Explanation:
         """Why the event passes or does not: which predicates held, failed or were unknown.
@@ -176,7 +197,7 @@ def constant(name: str, value: Any) -> Constant:
     if kind is int and BIGINT_MIN <= value <= BIGINT_MAX:
         return value  # type: ignore[no-any-return]
     plain = value if type(value) is str else normal(value)
-    if plain is OTHER:
+    if not is_constant(plain):
         raise FilterTypeError(
             f"parameter :{name} cannot be {value!r}, a {type(value).__name__}",
             instead="a number, a string, a boolean, a date, a datetime or None",

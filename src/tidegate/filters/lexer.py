@@ -1,34 +1,22 @@
-"""Where are the literals in a text, and what is left without them?
+"""Where are the literals in a text, and which words are left without them?
 
 Texts that differ only in their literals share one parse. `lift` takes the literals out, as values,
 and leaves the **shape**: the text with a mark for each literal that says only its kind. A shape
-that is new is cut into sqlglot's tokens by `scan`: literals are tokens that carry their slot
-number, names are tokens that are nothing but names. So how things are spelled, and what a word
-means, is decided here, as Spark decides it, and never by sqlglot. Limits are checked before
-anything is parsed.
+that is new is cut into **tokens** (`tokens`), of which the first character tells the kind: a word,
+a `name` in back-quotes, a :parameter, a mark, a symbol. How things are spelled is decided here, as
+Spark decides it.
+
+Shapes have no positions. Only a refusal needs one, and then the text is cut into the very same
+tokens once more (`places`).
 """
 
 import re
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from bisect import bisect_right
 from decimal import Decimal
-from typing import Any, Final, NamedTuple, NoReturn
-
-from sqlglot.tokenizer_core import Token, TokenType
+from typing import Final, NoReturn
 
 from tidegate.errors import FilterSyntaxError
-from tidegate.filters.expression import KEYWORDS, MAX_DEPTH
-from tidegate.filters.literals import (
-    NUMBER,
-    SPACE,
-    STRING,
-    decode,
-    negate,
-    to_date,
-    to_double,
-    to_timestamp,
-    to_timestamp_ntz,
-)
+from tidegate.filters.literals import COMMENT, NUMBER, SPACE, STRING, decode, negate
 from tidegate.filters.values import Constant
 
 MAX_LENGTH: Final = 2**20
@@ -44,9 +32,8 @@ _PLAIN = (  # long runs in one step; a digit or an r within a word starts no lit
     r"|-(?!-)|/(?!\*)|\.(?![0-9]))*+"
 )
 _NAME = r"`[^`]*+(?:``[^`]*+)*+`(?!`)"
-_COMMENT = r"--(?:\\\n|[^\r\n])*+|/\*(?!\+)[^*]*+(?:\*(?!/)[^*]*+)*+\*/"
 _BROKEN = r"[0-9.][\w.]*+|['\"`/][\s\S]*+"
-_PIECES = re.compile(f"({_PLAIN})({_NAME}|{_COMMENT}|{STRING}|{NUMBER}|{_BROKEN}|)")
+_PIECES = re.compile(f"({_PLAIN})({_NAME}|{COMMENT}|{STRING}|{NUMBER}|{_BROKEN}|)")
 _LITERAL = re.compile(f"{STRING}|{NUMBER}")
 _SUFFIXES: Final = "lLsSyY"  # of integers; they give a literal a type of its own
 _MARK: Final = "\0"
@@ -101,7 +88,8 @@ def _negative(text: str, shape: list[str], piece: str, slot: int, refusal: str) 
             return negate(piece)
         except ValueError:
             pass
-    position = next(word.position for word in _words(text) if word.slot == slot)
+    position = literals(text)[slot][0]
+    check_characters(text, position)
     if _LITERAL.fullmatch(piece) is None:
         if piece[0] in "'\"":
             _refuse_character(text, position)
@@ -122,134 +110,92 @@ def _refuse_marks(text: str) -> None:
         position += len(plain) + len(piece)
 
 
-class Word(NamedTuple):
-    """A word, symbol or literal of a text: its kind, what it says, where it stands."""
-
-    kind: str  # word, name, symbol, parameter, string, number
-    text: str
-    position: int
-    slot: int = -1
-
-
-@dataclass(slots=True)
-class Scan:
-    """A text as sqlglot's tokens, and what they do not say.
-
-    `conversions` are the typed literals (slot → cast from string), `lists` the runs of constants
-    that are written as their first slot, `suffixes` those of integers (slot → letter), `foreign`
-    the words that mean something in SQL but nothing here, unless they are names. Tokens carry
-    positions in the text.
-    """
-
-    tokens: list[Token] = field(default_factory=list)
-    parameters: list[str] = field(default_factory=list)
-    conversions: dict[int, Callable[[Any], Constant]] = field(default_factory=dict)
-    lists: dict[int, range] = field(default_factory=dict)
-    suffixes: dict[int, str] = field(default_factory=dict)
-    foreign: list[str] = field(default_factory=list)
-
-
-def scan(text: str) -> Scan:
-    """Cut a text into tokens, refusing what is outside the language's alphabet and limits."""
-    words = list(_words(text))
-    _check_nesting(text, words)
-    result = Scan()
-    result.suffixes = {
-        w.slot: w.text[-1].upper() for w in words if w.kind == "number" and w.text[-1] in _SUFFIXES
-    }
-    tokens = result.tokens
-    i = 0
-    while i < len(words):
-        word = words[i]
-        kind = _SYMBOLS.get(word.text) if word.kind == "symbol" else None
-        if kind is not None:
-            tokens.append(_token(kind, word))
-            i += 1
-        else:
-            i += _take(result, words, i)
-        if len(tokens) > MAX_TOKENS:
-            raise FilterSyntaxError(
-                f"the filter has more than {MAX_TOKENS:,} words and symbols",
-                instead="several subscriptions, or IN (…) for long lists of constants",
-            )
-    return result
-
-
-_SYMBOLS: Final = {
-    "=": TokenType.EQ,
-    "==": TokenType.EQ,
-    "<=>": TokenType.NULLSAFE_EQ,
-    "!=": TokenType.NEQ,
-    "<>": TokenType.NEQ,
-    "<": TokenType.LT,
-    "<=": TokenType.LTE,
-    ">": TokenType.GT,
-    ">=": TokenType.GTE,
-    "(": TokenType.L_PAREN,
-    ")": TokenType.R_PAREN,
-    ",": TokenType.COMMA,
-    ".": TokenType.DOT,
-    "!": TokenType.NOT,
-    "+": TokenType.PLUS,
-    "-": TokenType.DASH,
-}
-_IN_CONTEXT: Final = ("ESCAPE", "DISTINCT", "FROM", "UNKNOWN")  # elsewhere they are names
-_KEYWORDS: Final = {word: TokenType[word] for word in (*KEYWORDS, *_IN_CONTEXT)}
-_TYPED: Final[dict[str, Callable[[Any], Constant]]] = {
-    "DATE": to_date,
-    "TIMESTAMP": to_timestamp,
-    "TIMESTAMP_NTZ": to_timestamp_ntz,
-    "TIMESTAMP_LTZ": to_timestamp,
-}
-_WORD = re.compile(
-    rf"(?P<blank>{SPACE}+)|(?P<word>[A-Za-z_][A-Za-z0-9_]*)"
-    r"|(?P<symbol><=>|<=|>=|<>|!=|==|[=<>(),.!+-])"
-    r"|(?P<parameter>:[ \t\n]*[A-Za-z_][A-Za-z0-9_]*)|(?P<bad>[\s\S])"
+_MARKED = re.compile(r"\0(?:[im][LSY]?|[sdfn])")
+_TOKEN = re.compile(
+    rf"(?:{SPACE}++|{COMMENT})*+("
+    rf"{_MARKED.pattern}(?:{SPACE}*+,{SPACE}*+{_MARKED.pattern})*+"  # a run of constants
+    r"|[A-Za-z_][A-Za-z0-9_]*+"
+    r"|<=>|<=|>=|<>|!=|==|[=<>(),.!+-]"
+    r"|:[ \t\n]*+[A-Za-z_][A-Za-z0-9_]*+"
+    rf"|{_NAME}|[\s\S]|)"
 )
 
 
-def _token(kind: TokenType, word: Word, text: str | None = None) -> Token:
-    start = word.position
-    said = word.text if text is None else text
-    return Token(kind, said, 1, start + 1, start, start + len(word.text) - 1)
+def tokens(shape: str) -> list[str]:
+    """The words, symbols, names, parameters and runs of marks of a shape; at its end there is ''.
+
+    What has no meaning in a filter is a token too, which no grammar has a place for.
+
+    >>> tokens("price IN (\\0i, \\0i) AND `a b` <= :p")
+    ['price', 'IN', '(', '\\x00i, \\x00i', ')', 'AND', '`a b`', '<=', ':p', '']
+    """
+    found: list[str] = _TOKEN.findall(shape)
+    if len(found) > MAX_TOKENS + 1:
+        raise FilterSyntaxError(
+            f"the filter has more than {MAX_TOKENS:,} words and symbols",
+            instead="several subscriptions, or IN (…) for long lists of constants",
+        )
+    return found
 
 
-def _words(text: str) -> Iterator[Word]:
-    position = 0
-    slot = 0
+def places(text: str, shape: str) -> list[int]:
+    """Where the tokens of a text's shape stand in the text."""
+    of_shape, of_text = [0], [0]
     for plain, piece in _PIECES.findall(text):
-        for found in _WORD.finditer(plain):
-            kind = found.lastgroup
-            if kind == "blank":
-                continue
-            if kind == "bad":
-                _refuse_character(text, position + found.start())
-            yield Word(str(kind), found[0], position + found.start())
+        of_shape.append(of_shape[-1] + len(plain))
+        of_text.append(of_text[-1] + len(plain))
+        end = of_shape[-1] + len(piece)
+        if piece and piece[0] not in "`-/":
+            mark = _MARKED.match(shape, of_shape[-1])
+            assert mark is not None
+            end = mark.end()
+        of_shape.append(end)
+        of_text.append(of_text[-1] + len(piece))
+    found = []
+    for token in _TOKEN.finditer(shape):
+        piece_before = bisect_right(of_shape, token.start(1)) - 1
+        found.append(of_text[piece_before] + token.start(1) - of_shape[piece_before])
+    return found
+
+
+def literals(text: str) -> list[tuple[int, str]]:
+    """The literals of a text, and where they stand in it."""
+    found, position = [], 0
+    for plain, piece in _PIECES.findall(text):
         position += len(plain)
-        if piece:
-            first = piece[0]
-            if first == "`":
-                yield Word("name", _unquoted(text, piece, position), position)
-            elif first == "/":
-                _check_comment(text, piece, position)
-            elif first != "-":
-                yield Word("string" if first in "'\"rR" else "number", piece, position, slot)
-                slot += 1
-            position += len(piece)
+        if piece and piece[0] not in "`-/":
+            found.append((position, piece))
+        position += len(piece)
+    return found
 
 
-def _unquoted(text: str, piece: str, position: int) -> str:
-    if not re.fullmatch(_NAME, piece):
-        _refuse(text, position, "a back-quoted name that does not end", "a closing `")
-    return piece[1:-1].replace("``", "`")
+def check_characters(text: str, until: int = MAX_LENGTH) -> None:
+    """Refuse what is outside the language's alphabet, and what does not end as it should."""
+    position = 0
+    for plain, piece in _PIECES.findall(text):
+        if position >= until:
+            return
+        for found in _TOKEN.finditer(plain):
+            if found[1] and not _WORD_OR_SYMBOL.match(found[1]):
+                _refuse_character(text, position + found.start(1))
+        position += len(plain)
+        if piece[:1] == "`" and not re.fullmatch(_NAME, piece):
+            _refuse(text, position, "a back-quoted name that does not end", "a closing `")
+        if piece[:1] == "/":
+            _check_comment(text, piece, position)
+        position += len(piece)
+
+
+_WORD_OR_SYMBOL = re.compile(r"[A-Za-z_=<>(),.!+-]|:.")
 
 
 def _check_comment(text: str, piece: str, position: int) -> None:
     if piece.startswith("/*+"):
         _refuse(text, position, "a filter has no hints", "the filter without it")
-    if not piece.endswith("*/") or len(piece) < 4:
+    end = piece.find("*/", 2)
+    if end < 0:
         _refuse(text, position, "a comment that does not end", "a closing */")
-    if "/*" in piece[2:]:
+    if "/*" in piece[2:end]:
         _refuse(text, position, "a comment inside a comment", "one comment, or none")
 
 
@@ -279,120 +225,3 @@ def _refuse_character(text: str, position: int) -> NoReturn:
 
 def _refuse(text: str, position: int, reason: str, instead: str | None) -> NoReturn:
     raise FilterSyntaxError(reason, text=text, position=position, instead=instead)
-
-
-def _check_nesting(text: str, words: list[Word]) -> None:
-    """Refuse what nests too deep before a recursive parser sees it."""
-    opened: list[int] = []  # how deep it was before each open parenthesis
-    depth = negations = 0
-    for kind, said, position, _ in words:
-        if kind == "symbol" and said == "(":
-            opened.append(depth)
-            depth += 1 + negations
-            negations = 0
-        elif kind == "symbol" and said == ")":
-            if not opened:
-                _refuse(text, position, "a ) that closes nothing", "an ( before it")
-            depth = opened.pop()
-        elif said == "!" or (kind == "word" and said.upper() == "NOT"):
-            negations += 1
-        else:
-            negations = 0
-        if depth + negations > MAX_DEPTH:
-            _refuse(
-                text,
-                position,
-                f"parentheses and NOTs nest deeper than {MAX_DEPTH}",
-                "the same condition with fewer parentheses",
-            )
-    if opened:
-        _refuse(text, len(text), "an ( is not closed", "a ) for each (")
-
-
-def _take(result: Scan, words: list[Word], i: int) -> int:
-    """Write the tokens for the word, and say how many words they take up."""
-    word = words[i]
-    if word.kind == "word":
-        return _take_word(result, words, i)
-    if word.kind == "name":
-        result.tokens.append(_token(TokenType.IDENTIFIER, word))
-        return 1
-    if word.kind == "parameter":
-        name = word.text[1:].lstrip()
-        result.parameters.append(name)
-        result.tokens += (_token(TokenType.COLON, word, ":"), _token(TokenType.VAR, word, name))
-        return 1
-    kind = TokenType.STRING if word.kind == "string" else TokenType.NUMBER
-    result.tokens.append(_token(kind, word, str(word.slot)))
-    last = i
-    while (
-        last + 2 < len(words)
-        and words[last + 1].text == ","
-        and words[last + 1].kind == "symbol"
-        and words[last + 2].slot >= 0
-    ):
-        last += 2
-    if last > i:
-        result.lists[word.slot] = range(word.slot, words[last].slot + 1)
-    return last - i + 1
-
-
-def _take_word(result: Scan, words: list[Word], i: int) -> int:
-    word = words[i]
-    upper = word.text.upper()
-    follower = words[i + 1] if i + 1 < len(words) else None
-    if i > 0 and words[i - 1].kind == "symbol" and words[i - 1].text == ".":
-        result.tokens.append(_token(TokenType.IDENTIFIER, word))
-        return 1
-    if _is_keyword(words, i, upper):
-        result.tokens.append(_token(_KEYWORDS[upper], word, upper))
-        return 1
-    if follower is not None:
-        if upper in _TYPED and follower.kind == "string":
-            _convert(result, follower, _TYPED[upper])
-            return 2
-        if upper == "CAST" and _is_cast(words[i : i + 6]):
-            _convert(result, words[i + 2], _not_finite)
-            return 6
-        if follower.kind == "symbol" and follower.text == "(":
-            result.foreign.append(upper)
-            result.tokens.append(_token(TokenType.VAR, word))
-            return 1
-    result.foreign.append(upper)
-    result.tokens.append(_token(TokenType.IDENTIFIER, word))
-    return 1
-
-
-def _is_keyword(words: list[Word], i: int, upper: str) -> bool:
-    """Whether the word is a keyword where it stands."""
-    if upper not in _IN_CONTEXT:
-        return upper in _KEYWORDS
-    before = [
-        word.text.upper() if word.kind in ("word", "symbol") else "" for word in words[:i][-2:]
-    ]
-    last = before[-1] if before else None
-    if upper == "ESCAPE":  # behind an operand
-        return last in ("", ")", "NULL", "TRUE", "FALSE") and words[i - 1].kind != "name"
-    if upper == "FROM":
-        return last == "DISTINCT"
-    return last == "IS" or before == ["IS", "NOT"]
-
-
-def _convert(result: Scan, literal: Word, cast: Callable[[Any], Constant]) -> None:
-    result.conversions[literal.slot] = cast
-    result.tokens.append(_token(TokenType.STRING, literal, str(literal.slot)))
-
-
-def _is_cast(words: list[Word]) -> bool:
-    """`CAST('NaN' AS DOUBLE)`: the one cast of the language, a literal in six words."""
-    said = [word.text.upper() if word.kind != "string" else "string" for word in words]
-    return said == ["CAST", "(", "string", "AS", "DOUBLE", ")"]
-
-
-def _not_finite(text: str) -> float:
-    value = to_double(text)
-    if value - value == 0:
-        raise ValueError(
-            f"a cast is only for 'NaN', 'Infinity', '-Infinity': write {text.strip()}D"
-        )
-    return value

@@ -18,7 +18,14 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from tidegate.filters.values import BIGINT_MAX, BIGINT_MIN, MAX_PRECISION, Constant
+from tidegate.filters.values import (
+    BIGINT_MAX,
+    BIGINT_MIN,
+    MAX_PRECISION,
+    Constant,
+    FarDate,
+    FarTimestamp,
+)
 
 Key: TypeAlias = int | str
 
@@ -177,9 +184,9 @@ def key_of(line: Line, value: Any) -> Key:
         case "decimal":
             return _scaled(value, line.scale)
         case "date":
-            return days(value)
+            return value.key if isinstance(value, FarDate) else days(value)
         case "timestamp":
-            return microseconds(value)
+            return value.key if isinstance(value, FarTimestamp) else microseconds(value)
         case "other":
             return 0
         case "boolean":

@@ -31,6 +31,7 @@ from tidegate.filters.values import (
 )
 
 __all__ = [
+    "COMMENT",
     "NUMBER",
     "SPACE",
     "STRING",
@@ -53,15 +54,22 @@ _PIECE = rf"(?:{_QUOTED}|{_RAW})"
 _DIGITS = r"(?:[0-9]++(?:\.[0-9]*+)?+|\.[0-9]++)"
 _EXPONENT = r"[eE][+-]?+[0-9]++"
 
-STRING: Final[str] = rf"{_PIECE}(?:{SPACE}*+{_PIECE})*+"
-r"""One string literal: quoted, raw (`r'\d'`), or several of them in a row, which Spark joins."""
+COMMENT: Final[str] = r"--(?:\\\n|[^\r\n])*+|/\*(?!\+)[^*/]*+(?:(?:\*(?!/)|/(?!\*))[^*/]*+)*+\*/"
+"""One comment: to the end of the line, or between `/*` and `*/` and without another inside."""
+
+_BETWEEN = rf"(?:{SPACE}++|{COMMENT})*+"
+STRING: Final[str] = rf"{_PIECE}(?:{_BETWEEN}{_PIECE})*+"
+r"""One string literal: quoted, raw (`r'\d'`), or several in a row, which Spark joins.
+
+Blanks and comments may stand between them.
+"""
 
 NUMBER: Final[str] = (
     rf"(?<![\w.:])(?:[0-9]++[lLsSyY]|{_DIGITS}(?:{_EXPONENT})?+(?:[fFdD]|[bB][dD])?+)(?!\w)"
 )
 """One number without its sign. `1e` and `1_000` are none: Spark takes them for identifiers."""
 
-_NEXT_PIECE = re.compile(rf"{SPACE}*+({_PIECE})")
+_NEXT_PIECE = re.compile(rf"{_BETWEEN}({_PIECE})")
 _NUMBER = re.compile(r"([0-9]*)(?:\.([0-9]*))?(?:[eE]([+-]?[0-9]+))?(BD|[LSYFD])?", re.I | re.A)
 _TYPED = re.compile(rf"(DATE|TIMESTAMP){SPACE}*({_PIECE})", re.I | re.A)
 _CAST = re.compile(

@@ -254,7 +254,7 @@ def _find(text: str, start: int, stretch: list[Piece]) -> int | None:
     return None if found is None else found.end()
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1024)
 def _expression(stretch: tuple[Piece, ...]) -> re.Pattern[str]:
     """A stretch as a regular expression; it repeats nothing, so it has nothing to go back to."""
     return re.compile(

@@ -11,7 +11,13 @@ from typing import Any
 
 from tidegate.errors import FilterTypeError, SchemaError
 from tidegate.filters.attribute import Attribute
-from tidegate.filters.expression import attribute_name, attribute_path
+from tidegate.filters.expression import (
+    attribute_name,
+    attribute_path,
+    base_attribute,
+    function_of,
+)
+from tidegate.filters.recent import Recent
 from tidegate.filters.sources import read_attributes
 from tidegate.filters.types import Type
 from tidegate.filters.valueset import ValueSet
@@ -39,7 +45,7 @@ class Schema:
         checked: bool = False,
     ) -> None:
         self.checked = checked
-        self.templates: dict[str, Any] = {}  # the shapes read under this schema, kept by the parser
+        self.templates: Recent[Any] = Recent()  # shapes read under this schema, kept by `shapes`
         self._attributes: dict[str, Attribute] = {}
         self._universes: dict[str, ValueSet] = {}
         for name, attribute in read_attributes(source):
@@ -63,6 +69,9 @@ class Schema:
         """The attribute of that name; a name that is not there is a `FilterTypeError`."""
         found = self._attributes.get(attribute)
         if found is None:
+            function = function_of(attribute)
+            if function is not None:
+                return self._derived(function, base_attribute(attribute))
             near = difflib.get_close_matches(attribute, self._attributes, n=1)
             known = ", ".join(sorted(self._attributes)[:8]) or "none"
             raise FilterTypeError(
@@ -70,6 +79,18 @@ class Schema:
                 instead=near[0] if near else f"one of its attributes: {known}",
             )
         return found
+
+    def _derived(self, function: str, attribute: str) -> Attribute:
+        """The attribute that a function of another one is."""
+        own = self[attribute]
+        if own.type.refusal is not None:
+            return own
+        if own.type.family != "string":
+            raise FilterTypeError(
+                f"{function} is for strings, and {attribute} is a {own.type.name}",
+                instead="a comparison of the attribute itself",
+            )
+        return Attribute("string", nullable=own.nullable)
 
     def universe(self, attribute: str) -> ValueSet:
         """Every value the attribute can have in an event."""

@@ -1,15 +1,17 @@
 """Where do schemas come from?
 
-A mapping, a Spark DDL string or StructType, an Arrow schema: each is read into the names of its
-attributes, with the fields of structs as dotted names, and what is known of them.
+A mapping, a Spark DDL string or StructType, an Arrow schema or what has one: each is read into the
+names of its attributes, with the fields of structs as dotted names, and what is known of them.
 """
 
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from tidegate.errors import SchemaError
+from tidegate.capsules import schema_of
+from tidegate.errors import SchemaError, TidegateError
 from tidegate.filters.attribute import Attribute
+from tidegate.filters.ddl import read_ddl
 from tidegate.filters.expression import attribute_name, attribute_path
 from tidegate.filters.types import NO_TYPE, REFUSALS, TYPES, Type, read_decimal_type, read_type
 
@@ -20,20 +22,28 @@ def read_attributes(source: Any) -> Iterator[tuple[str, Attribute]]:
     """The attributes that a source of a schema declares."""
     if isinstance(source, str):
         yield from _read_ddl(source)
-    elif isinstance(source, Mapping):
+    elif isinstance(source, Mapping) and not hasattr(source, "__arrow_c_schema__"):
         for name, entry in source.items():
             if not isinstance(name, str) or not _NAMES.fullmatch(name):
                 raise SchemaError(f"{name!r} is not the name of an attribute")
             yield from _expand(attribute_path(name), entry)
     elif hasattr(source, "fields") and hasattr(source, "jsonValue"):
         yield from _read_spark((), source)
-    elif type(source).__module__ == "pyarrow.lib" and type(source).__name__ == "Schema":
-        yield from _read_arrow((), source)
     else:
-        raise SchemaError(
-            "a schema is made from a mapping, an Arrow schema, a Spark StructType or a DDL string, "
-            f"not from {type(source).__name__}"
-        )
+        arrow = _arrow_schema(source)
+        if arrow is None:
+            raise SchemaError(
+                "a schema is made from a mapping, an Arrow schema, a Spark StructType or a DDL "
+                f"string, not from {type(source).__name__}"
+            )
+        yield from _read_arrow((), arrow)
+
+
+def _arrow_schema(source: Any) -> Any:
+    try:
+        return schema_of(source)
+    except TidegateError as error:
+        raise SchemaError(str(error)) from error
 
 
 def _expand(path: tuple[str, ...], entry: Any) -> Iterator[tuple[str, Attribute]]:
@@ -58,46 +68,8 @@ def _expand(path: tuple[str, ...], entry: Any) -> Iterator[tuple[str, Attribute]
 
 
 def _read_ddl(ddl: str) -> Iterator[tuple[str, Attribute]]:
-    import sqlglot
-
-    if not ddl.strip():
-        return
-    try:
-        table = sqlglot.parse_one(f"CREATE TABLE t ({ddl})", dialect="spark")
-        columns = list(table.this.expressions)
-    except (sqlglot.errors.SqlglotError, AttributeError, RecursionError):
-        raise SchemaError(
-            f"cannot read the DDL {ddl[:200]!r}; write it as 'symbol STRING, price DOUBLE NOT NULL'"
-        ) from None
-    if not columns:
-        raise SchemaError(f"there is no column in the DDL {ddl[:200]!r}; back-quote its names")
-    for column in columns:
-        yield from _read_column((), column)
-
-
-def _read_column(path: tuple[str, ...], column: Any) -> Iterator[tuple[str, Attribute]]:
-    from sqlglot import exp
-
-    if not isinstance(column, exp.ColumnDef) or not (column.name and column.args.get("kind")):
-        raise SchemaError(f"cannot read the DDL: {column.sql('spark')!r} is not a column")
-    here = (*path, column.name)
-    constraints = [constraint.kind for constraint in column.args.get("constraints") or ()]
-    nullable = not any(
-        isinstance(kind, exp.NotNullColumnConstraint) and not kind.args.get("allow_null")
-        for kind in constraints
-    )
-    collation = [k for k in constraints if isinstance(k, exp.CollateColumnConstraint)]
-    kind = column.args["kind"]
-    if kind.this == exp.DataType.Type.STRUCT:
-        yield attribute_name(here), Attribute("struct", nullable=nullable)
-        for inner in kind.expressions:
-            yield from _read_column(here, inner)
-        return
-    is_time = kind.this == exp.DataType.Type.TIME  # which sqlglot would write as a timestamp
-    name = "time" if is_time else kind.sql("spark")
-    if collation:
-        name += f" collate {collation[0].this.sql('spark')}"
-    yield attribute_name(here), Attribute(name, nullable=nullable)
+    for path, kind, nullable in read_ddl(ddl):
+        yield attribute_name(path), Attribute(kind, nullable=nullable)
 
 
 def _read_spark(path: tuple[str, ...], struct: Any) -> Iterator[tuple[str, Attribute]]:
@@ -122,20 +94,32 @@ def _read_arrow(path: tuple[str, ...], fields: Any) -> Iterator[tuple[str, Attri
     import pyarrow as pa
 
     for entry in fields:
-        here = (*path, entry.name)
-        if pa.types.is_struct(entry.type):
+        here, own = (*path, entry.name), _within(entry.type)
+        if pa.types.is_struct(own):
             yield attribute_name(here), Attribute("struct", nullable=entry.nullable)
-            yield from _read_arrow(here, entry.type)
+            yield from _read_arrow(here, own)
         else:
-            yield attribute_name(here), Attribute(_arrow_type(entry.type), nullable=entry.nullable)
+            yield attribute_name(here), Attribute(_arrow_type(own), nullable=entry.nullable)
+
+
+def _within(arrow: Any) -> Any:
+    """The type of the values, behind encodings and extension types."""
+    import pyarrow as pa
+
+    while True:
+        if pa.types.is_dictionary(arrow) or pa.types.is_run_end_encoded(arrow):
+            arrow = arrow.value_type
+        elif isinstance(arrow, pa.BaseExtensionType):
+            is_bool = arrow.extension_name == "arrow.bool8"
+            arrow = pa.bool_() if is_bool else arrow.storage_type
+        else:
+            return arrow
 
 
 def _arrow_type(arrow: Any) -> Type:
     import pyarrow as pa
 
     is_ = pa.types
-    if is_.is_dictionary(arrow):
-        return _arrow_type(arrow.value_type)
     for test, name in (
         (is_.is_boolean, "boolean"),
         (is_.is_int8, "tinyint"),
@@ -158,9 +142,11 @@ def _arrow_type(arrow: Any) -> Type:
         reason = "unsigned 64-bit integers do not fit bigint"
     for test, head in (
         (lambda t: is_.is_binary(t) or is_.is_large_binary(t), "binary"),
-        (is_.is_nested, "array"),
+        (lambda t: is_.is_binary_view(t) or is_.is_fixed_size_binary(t), "binary"),
+        (lambda t: is_.is_nested(t) and not is_.is_union(t), "array"),
         (is_.is_map, "map"),
         (is_.is_time, "time"),
+        (lambda t: is_.is_duration(t) or is_.is_interval(t), "interval"),
         (is_.is_null, "null"),
     ):
         if test(arrow):

@@ -25,7 +25,9 @@ from tidegate.filters.lines import (
     decimal_line,
     single,
 )
-from tidegate.filters.values import OTHER, Value, family, normal
+from tidegate.filters.values import OTHER, FarDate, Value, family, normal, timestamp_at
+
+_DAY: Final = 86_400_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +56,8 @@ class Type:
                 return self._decimal(Decimal(plain))
             case "timestamp", dt.date():
                 return plain if isinstance(plain, dt.datetime) else midnight(plain)
+            case "timestamp", FarDate():
+                return timestamp_at(plain.key * _DAY)
             case name, _ if name == family(plain):
                 return plain
             case _:

@@ -19,7 +19,7 @@ from typing import Any, Final, NamedTuple
 from tidegate.filters import bounds as b
 from tidegate.filters.lines import ALL_LINES, OTHER_LINE, TOP, Line, key_of
 from tidegate.filters.patterns import Pattern, disjoint, implies
-from tidegate.filters.values import OTHER, Value
+from tidegate.filters.values import OTHER, FarDate, FarTimestamp, Value
 
 _COMPARED: Final = 64  # conditions on text; more of them are not compared with each other
 
@@ -150,11 +150,11 @@ class ValueSet:
             return True
         theirs = other.spans
         for line, bounds in self.spans.items():
-            if line != "string" and line in theirs and b.meet(bounds, theirs[line]):
+            if line != "string" and line in theirs and b.meets(bounds, theirs[line]):
                 return True
         if "string" in self.spans and "string" in theirs:
             if not (self.texts or other.texts):
-                return bool(b.meet(self.spans["string"], theirs["string"]))
+                return b.meets(self.spans["string"], theirs["string"])
             empty = (self & other).is_empty()
             return None if empty is None else not empty
         return False
@@ -351,4 +351,6 @@ _LINE_NAMES: Final[dict[type, str]] = {
     dt.date: "date",
     dt.datetime: "timestamp",
     type(OTHER): "other",
+    FarDate: "date",
+    FarTimestamp: "timestamp",
 }
