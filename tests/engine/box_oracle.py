@@ -12,6 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 import tidegate as tg
+from tests import families
 from tidegate.engine.box_kernels import SHARED, UNBOUNDED_ABOVE, UNBOUNDED_BELOW
 from tidegate.engine.boxes import Answers, BoxStore
 from tidegate.engine.integer_boxes import IntegerBoxes
@@ -47,9 +48,14 @@ NO_NORMAL_FORM: Final = " OR ".join(
 
 
 def some_filter(rng: Random, schema: tg.Schema | None) -> tg.Filter:
-    """OR of up to three conjunctions of up to three predicates; rarely one without normal form."""
+    """OR of up to three conjunctions of up to three predicates; rarely one without normal form.
+
+    Without a schema, a third of them ask for values of several families on one attribute.
+    """
     if rng.random() < 0.02:
         return tg.parse(NO_NORMAL_FORM, schema)
+    if schema is None and rng.random() < 0.33:
+        return families.mixed_filter(rng)
 
     def part() -> str:
         n = rng.randrange(9)
@@ -69,9 +75,8 @@ def some_event(rng: Random) -> dict[str, Any]:
         if rng.random() < 0.9:
             texts = ("", "a", "ab", "abc", "bx", "c", "zz")
             number = rng.randrange(11)
-            event[name] = rng.choice(
-                (None, True, b"", number, number, number + 0.5, float(number), rng.choice(texts))
-            )
+            values = (None, True, b"", number, number, number + 0.5, float(number))
+            event[name] = rng.choice((*values, rng.choice(texts), rng.choice(families.VALUES)))
     return event
 
 

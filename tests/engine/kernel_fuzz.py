@@ -25,7 +25,18 @@ from numba import njit
 from numpy.typing import NDArray
 
 import tidegate as tg
-from tidegate.engine import alike, assemble, ids, index, keys, layout, owning, sharing, vector, wide
+from tidegate.engine import (
+    assemble,
+    clauses,
+    ids,
+    index,
+    keys,
+    layout,
+    owning,
+    sharing,
+    vector,
+    wide,
+)
 from tidegate.engine.columns import Batch
 from tidegate.engine.draft import Drafter
 from tidegate.engine.encoded import EncodedBatch
@@ -42,7 +53,7 @@ Pairs = list[tuple[int, Id]]
 SMALL: Final = (
     (layout, "_ENOUGH", 4),
     (layout, "_SWEEPABLE", 4),
-    (alike, "_ENOUGH", 2),
+    (clauses, "_ENOUGH", 2),
     (ids, "_FEW", 2),
     (layout, "_FEW", 8),
     (assemble, "_ENOUGH", 3),
@@ -227,7 +238,7 @@ class Case:
         blocks: list[Block] = []
         for text, table in self.blocks:
             try:
-                blocks += read_table(table, text, self.schema)
+                blocks += read_table(table, text, self.schema)[0]
             except tg.FilterTypeError:
                 continue
         for block in blocks:

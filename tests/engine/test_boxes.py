@@ -1,8 +1,11 @@
 """A box store answers what asking its filters one by one answers, however it was filled."""
 
+import math
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from decimal import Decimal
+from itertools import combinations
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -16,7 +19,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 import tidegate as tg
-from tests import generate
+from tests import families, generate
 from tests.engine import box_oracle
 from tests.engine.box_oracle import (
     NO_NORMAL_FORM,
@@ -31,6 +34,7 @@ from tests.engine.box_oracle import (
 )
 from tidegate.engine import boxes as store_module
 from tidegate.engine import integer_boxes
+from tidegate.engine import ruler as ruler_module
 from tidegate.engine import space as space_module
 from tidegate.engine.box_kernels import SHARED, TWIN
 from tidegate.engine.boxes import BoxStore
@@ -38,6 +42,9 @@ from tidegate.engine.integer_boxes import IntegerBoxes
 from tidegate.engine.ruler import Ruler
 from tidegate.engine.space import Space
 from tidegate.errors import SchemaError
+from tidegate.filters.canonical import Constraint
+from tidegate.filters.lines import DECIMAL, TOP, cut, double_key
+from tidegate.filters.values import normal
 from tidegate.filters.valueset import ValueSet
 
 ROOT = Path(__file__).parents[2]
@@ -60,7 +67,20 @@ def filled(texts: list[str], schema: tg.Schema | None = None) -> tuple[BoxStore,
 
 
 def grow_and_ask(seed: int, schema: tg.Schema | None, steps: int) -> None:
-    rng = Random(seed)
+    grow(Random(seed), schema, steps, lambda rng: some_filter(rng, schema), some_event)
+
+
+def mix_and_ask(seed: int, steps: int) -> None:
+    grow(Random(seed), None, steps, families.mixed_filter, families.mixed_event)
+
+
+def grow(
+    rng: Random,
+    schema: tg.Schema | None,
+    steps: int,
+    some_filter: Callable[[Random], tg.Filter],
+    some_event: Callable[[Random], Mapping[str, Any]],
+) -> None:
     store, oracle = BoxStore(schema), AllAsked()
     for _ in range(steps):
         if oracle.filters and rng.random() < 0.3:
@@ -68,10 +88,13 @@ def grow_and_ask(seed: int, schema: tg.Schema | None, steps: int) -> None:
             store.remove(handle)
             del oracle.filters[handle]
         else:
-            f = some_filter(rng, schema)
+            f = some_filter(rng)
             oracle.filters[store.add(f)] = f
-        assert_same(store, oracle, [some_filter(rng, schema)], [some_event(rng)])
+        asked = [some_filter(rng), *oracle.filters.values()]
+        assert_same(store, oracle, [asked[0], rng.choice(asked)], [some_event(rng)])
     assert list(store) == list(oracle.filters)
+    events = [some_event(rng) for _ in range(4)]
+    assert listed(store.stab_batch(events)) == [oracle.stab(event) for event in events]
 
 
 @pytest.mark.parametrize("schema", SCHEMAS.values(), ids=SCHEMAS)
@@ -109,6 +132,80 @@ def test_all_questions_are_answered_exactly_under_insertion_and_removal(
     schema: tg.Schema | None, seed: int
 ) -> None:
     grow_and_ask(seed, schema, 20)
+
+
+def test_what_is_no_number_is_kept_beside_numbers_of_any_type() -> None:
+    """Of `= 0.5` there is no bigint, of `>= NaN` neither a bigint nor a decimal."""
+    texts = ("y = 'b' OR y = 0.5", "y = 'b' OR y >= CAST('NaN' AS DOUBLE)", "y IS NULL OR y = 0.1D")
+    store, oracle = filled([*texts])
+    assert store.stab({"y": "b"}).tolist() == [0, 1]
+    assert store.contained(tg.parse("y = 0.5")).tolist() == []
+    assert_same(store, oracle, map(tg.parse, texts), [{"y": 0.5}, {"y": "b"}, {}, {"y": 0.1}])
+
+
+@settings(max_examples=40)
+@given(seed=SEEDS)
+def test_all_families_may_meet_on_one_attribute(seed: int) -> None:
+    mix_and_ask(seed, 20)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_ruler_knows_sets_of_every_combination_of_lines(seed: int) -> None:
+    """Of each line, some values or none; other sets, that may cross these, are there before."""
+    rng = Random(seed)
+    ruler = Ruler("y", None)
+    for _ in range(rng.randrange(4)):
+        ruler.take_in(some_set(rng, [*LINES]))
+    for size in range(1, len(LINES) + 1):
+        for chosen in combinations(LINES, size):
+            allowed = some_set(rng, chosen)
+            if allowed.is_empty():
+                continue  # a box has no such set
+            ruler.take_in(allowed)
+            low, high, runs, exact = ruler.extent(allowed)
+            parts = ruler.runs(allowed)
+            for value in families.VALUES:
+                place, inside = ruler.place(normal(value)), allowed.has(normal(value))
+                touched = [start <= place < stop for start, stop, _, _ in parts]
+                assert not inside or (low <= place < high and any(touched)), (allowed, value)
+                if exact and runs == 1:
+                    assert inside == (low <= place < high), (allowed, value)
+                assert exact == all(part[3] for part in parts)
+                assert not exact or inside == any(touched), (allowed, value)
+
+
+LINES = {
+    None: (),
+    "bigint": (-(2**63), 0, 1, 2, 2**53, 2**53 + 1, 2**53 + 2, 2**63),
+    "double": tuple(map(double_key, (-math.inf, 0.0, 0.1, 0.5, 1.0, 2.0**53, math.inf, math.nan))),
+    "decimal": tuple(cut(DECIMAL, Decimal(n))[0] for n in ("-1", "0", "0.1", "0.5", "1", "1E20")),
+    "string": ("", "a", "b", "b\0", "c", TOP),
+    "boolean": (0, 1, 2),
+    "date": (-(2**31), 0, 1, 19_782, 2**31),
+    "timestamp": (-(2**63), 0, 1, 1_709_164_800_000_000, 2**63),
+    "other": (0, 1),
+}
+"""Keys at which sets may start and stop, by line; None is the absent value."""
+
+
+def some_set(rng: Random, chosen: Iterable[str | None]) -> ValueSet:
+    """A set with values on each of these lines; half of the time, a comparison's on the numbers."""
+    spans: dict[str, tuple[Any, ...]] = {}
+    for name in chosen:
+        if name is not None:
+            ends = 2 * rng.randint(1, len(LINES[name]) // 2)
+            spans[name] = tuple(sorted(rng.sample(LINES[name], min(ends, 4))))
+    if rng.random() < 0.5:
+        text = families.some_predicate(rng, "number", "y")
+        numbers = tg.parse(text).form
+        if isinstance(numbers, Constraint):
+            spans |= {
+                name: numbers.allowed.spans.get(name, ()) for name in spans if name in NUMBERS
+            }
+    return ValueSet(None in chosen, spans)
+
+
+NUMBERS = ("bigint", "double", "decimal")
 
 
 class Changing(RuleBasedStateMachine):
@@ -552,9 +649,33 @@ def forgetting_too_much(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Ruler, "forget", lambda self, needed: real(self, ()))
 
 
+def families_lost_beside_few_numbers(patch: pytest.MonkeyPatch) -> None:
+    real = ruler_module._on_one_line
+
+    def on_one_line(spans: Mapping[str, Any]) -> Any:
+        found = real(spans)
+        lost = found is not None and "number" in found and len(spans) <= 3
+        return {"number": found["number"]} if lost and found is not None else found
+
+    patch.setattr(ruler_module, "_on_one_line", on_one_line)
+
+
+def only_ends_taken_for_crossing(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Ruler, "_is_loose", lambda self, found: False)
+
+
+def crossing_not_noticed(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(ruler_module, "_in_order", lambda one, other: True)
+
+
 def changes(schema: tg.Schema | None) -> None:
     for seed in range(12):
         grow_and_ask(seed, schema, 25)
+
+
+def mixed_changes() -> None:
+    for seed in range(40):
+        mix_and_ask(seed, 20)
 
 
 MUTANTS: dict[Callable[[pytest.MonkeyPatch], None], Callable[[], object]] = {
@@ -566,6 +687,9 @@ MUTANTS: dict[Callable[[pytest.MonkeyPatch], None], Callable[[], object]] = {
     twins_everywhere: lambda: changes(None),
     forgetting_too_much: lambda: changes(None),
     labels_not_followed: lambda: crowd(120),
+    families_lost_beside_few_numbers: mixed_changes,
+    only_ends_taken_for_crossing: mixed_changes,
+    crossing_not_noticed: mixed_changes,
 }
 
 

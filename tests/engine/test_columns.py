@@ -2,7 +2,10 @@
 
 import datetime as dt
 import os
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from decimal import Decimal
+from itertools import accumulate
 from typing import Any
 
 import pandas as pd  # type: ignore[import-untyped]
@@ -13,6 +16,7 @@ from hypothesis import strategies as st
 
 import tidegate as tg
 from tidegate.engine.columns import Batch, Column
+from tidegate.engine.plain_values import plain_values
 from tidegate.filters.evaluate import value_of
 from tidegate.filters.lines import ALL_LINES, DECIMAL, Line, key_of
 from tidegate.filters.valueset import line_of
@@ -83,7 +87,9 @@ def place(line: Line, key: Any) -> Where:
     return (line.name, key * 10 ** (DECIMAL.scale - line.scale) if line.name == "decimal" else key)
 
 
-def expected(events: list[dict[str, Any]], attribute: str, schema: tg.Schema | None) -> list[Where]:
+def expected(
+    events: Sequence[Mapping[str, Any]], attribute: str, schema: tg.Schema | None
+) -> list[Where]:
     lines = ALL_LINES if schema is None else schema[attribute].lines
     found: list[Where] = []
     for event in events:
@@ -129,6 +135,68 @@ def test_slices_and_chunks_are_read_from_where_they_start(data: st.DataObject) -
         pieces.append(array.slice(start, data.draw(st.integers(0, len(array)))))
     table = pa.table({"x": pa.chunked_array(pieces, ARROW[name][0])})
     assert places(Batch(table).column("x")) == expected(table.to_pylist(), "x", None)
+
+
+FAR: dict[str, tuple[pa.DataType, st.SearchStrategy[Any]]] = {
+    "any date": (pa.date32(), st.integers(-(2**31), 2**31 - 1)),
+    "any date64": (pa.date64(), BIG),
+    **{f"any {unit}": (pa.timestamp(unit), BIG) for unit in ("s", "ms", "us", "ns")},
+}
+
+
+def kinds_within(kind: pa.DataType) -> list[pa.DataType]:
+    """The types that a type is made of. Arrow refuses runs of days that are not whole."""
+    if isinstance(kind, pa.BaseExtensionType):
+        inner = [kind.storage_type]
+    elif pa.types.is_dictionary(kind) or pa.types.is_run_end_encoded(kind):
+        inner = [kind.value_type]
+    else:
+        inner = [kind.field(place).type for place in range(kind.num_fields)]
+    return [*inner, *(deeper for each in inner for deeper in kinds_within(each))]
+
+
+@st.composite
+def wrapped(draw: st.DrawFn, depth: int = 2) -> pa.Array:
+    """An array of any type, encoded, put into an extension type or a union, sliced."""
+    if not depth:
+        kind, values = draw(st.sampled_from([*ARROW.values(), *FAR.values()]))
+        given = draw(st.lists(st.none() | values, max_size=6))
+        if (kind, values) in FAR.values():
+            return pa.array(given, pa.int32() if kind == pa.date32() else pa.int64()).view(kind)
+        return pa.array(given, kind)
+    inner = draw(wrapped(depth - 1))
+    rows = st.integers(0, max(0, len(inner) - 1))
+    match draw(st.sampled_from(["nothing", "dictionary", "runs", "extension", "union", "slice"])):
+        case "dictionary" if len(inner):
+            places = draw(st.lists(st.none() | rows, max_size=6))
+            return pa.DictionaryArray.from_arrays(pa.array(places, pa.int8()), inner)
+        case "runs" if len(inner) and pa.date64() not in (inner.type, *kinds_within(inner.type)):
+            ends = list(accumulate(draw(rows) + 1 for _ in range(len(inner))))
+            return pa.RunEndEncodedArray.from_arrays(pa.array(ends, pa.int32()), inner)
+        case "extension" if not isinstance(inner.type, pa.BaseExtensionType):
+            return pa.ExtensionArray.from_storage(pa.opaque(inner.type, "t", "v"), inner)
+        case "union":
+            codes = [draw(st.integers(0, 1)) for _ in range(len(inner))]
+            others = pa.array([str(row) for row in range(len(inner))])
+            return pa.UnionArray.from_sparse(pa.array(codes, pa.int8()), [inner, others])
+        case "slice":
+            return inner.slice(draw(rows), draw(rows))
+        case _:
+            return inner
+
+
+@settings(max_examples=2000 if os.environ.get("TIDEGATE_LONG") == "1" else 250)
+@given(array=wrapped(), schema=st.sampled_from([None, *(tg.Schema({"x": t}) for t in TYPES)]))
+def test_whole_columns_and_single_values_agree_however_they_are_wrapped(
+    array: pa.Array, schema: tg.Schema | None
+) -> None:
+    table = pa.table({"x": array})
+    batch = Batch(table, schema)
+    events = [{"x": value} for value in plain_values(array)]
+    assert expected(batch.mappings(["x"]), "x", schema) == expected(events, "x", schema)
+    assert places(batch.column("x")) == expected(events, "x", schema)
+    with suppress(OverflowError, pa.ArrowException):  # what Arrow itself can give to Python
+        assert expected(events, "x", schema) == expected(table.to_pylist(), "x", schema)
 
 
 @given(

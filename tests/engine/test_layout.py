@@ -308,7 +308,7 @@ def nested(levels: int, place: int = 0) -> str:
 def test_the_deepest_trees_need_no_high_stack() -> None:
     text = nested(32)
     drafter = Drafter(None)
-    drafter.add(tg.parse(text))
+    drafter.add([tg.parse(text)])
     tokens = drafter.finish().programs.tokens(0)
     height = highest = 0
     for token in tokens:

@@ -115,9 +115,10 @@ def test_a_file_that_is_no_scan_is_refused(tmp_path: Path) -> None:
         ScanIndex.open(tmp_path / "nowhere")
 
 
-def test_a_date_beyond_python_is_refused_and_not_guessed() -> None:
+def test_a_date_beyond_python_is_after_or_before_all_dates() -> None:
     index = ScanIndex()
-    index.add("a", "x IS NULL")
-    far: Any = pa.table({"x": pa.array([2**31 - 1], pa.int32()).cast(pa.date32())})
-    with pytest.raises(tg.TidegateError, match="no place in Python"):
-        index.match_batch(far)
+    texts = ["x IS NULL", "x > DATE '9999-12-31'", "x < DATE '0001-01-01'", "NOT x = DATE '2024'"]
+    for id, text in enumerate(texts):
+        index.add(id, text)
+    far: Any = pa.table({"x": pa.array([2**31 - 1, -(2**31)], pa.int32()).cast(pa.date32())})
+    assert pairs(index.match_batch(far)) == {(0, 1), (0, 3), (1, 2), (1, 3)}

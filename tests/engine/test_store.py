@@ -68,7 +68,7 @@ def small() -> Iterator[None]:
         patch.setattr(layout, "_SWEEPABLE", 12)
         patch.setattr(owning, "_MANY", 6)
         patch.setattr(sharing, "_FEW", 1)
-        patch.setattr(subscription, "_ALIKE", 2)
+        patch.setattr(subscription, "ALIKE", 2)
         patch.setattr(assemble, "_ENOUGH", 4)
         patch.setattr(records, "_FEW", 10)
         patch.setattr(indexes, "_PENDING", 13)

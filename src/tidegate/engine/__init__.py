@@ -15,11 +15,13 @@ What people use
 
 What filters become
 
-- `condition`, `conditions`: what filters have in common, numbered
+- `condition`, `conditions`: what filters have in common, numbered; `meanings`: what is remembered
 - `programs`: Boolean trees in postfix notation
 - `ranges`: ranges whose constants nearly all differ; `cuts`: where a column of them cuts a line
 - `sharing`: which subscriptions ask for the very same
-- `alike`: filters that differ in their constants only, as blocks
+- `clauses`, `clause_entries`: filters of many shapes, taken apart and compiled a column at a time
+- `collecting`: no search for garbage meanwhile
+- `letters`: columns of strings without the case of their letters
 - `owning`: which ranges are conditions, and which their entries' own
 - `block_entries`: what many subscriptions of one filter ask for, a column at a time
 - `draft`: all of that together, before it is decided where it is kept
@@ -35,7 +37,8 @@ Where they are kept
 
 What events become
 
-- `columns`: one attribute of a batch as keys; `arrow`: the same of Arrow columns, all at once
+- `columns`: one attribute of a batch as keys; `arrow`: the same of Arrow columns, all at once;
+  `frames`: columns of data frames; `plain_values`: the values of Arrow columns, one by one
 - `encoded`: a batch, with what was worked out about it
 - `axes`: where values lie among the ends of conditions; `strings`: strings of a column;
   `texts`: which of them meet conditions

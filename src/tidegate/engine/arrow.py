@@ -5,8 +5,11 @@ the line they lie on by themselves, `conform` those of the line that a schema wa
 value of its type put aside as *other*. Nothing here looks at values one by one, but for decimals of
 more than 18 digits, whose keys are Python integers.
 
-Invariant: the keys are those of `filters.lines.key_of`, of `filters.values.normal` without a schema
-and of `filters.types.Type.conform` with one.
+Arrow's kernels do not cover all of its types, so each type has a reader that asks Arrow only for
+what it has; what is left to be looked at value by value, `plain_values` does.
+
+Invariant: the keys are those that `filters.lines.key_of` gives what `plain_values` finds, after
+`filters.values.normal` without a schema and `filters.types.Type.conform` with one.
 """
 
 from collections.abc import Callable
@@ -19,6 +22,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from tidegate.engine.ids import IdTable
+from tidegate.engine.plain_values import run_places
 from tidegate.engine.strings import NO_STRINGS, Strings
 from tidegate.filters.lines import (
     BIGINT,
@@ -31,6 +35,7 @@ from tidegate.filters.lines import (
     Line,
     decimal_line,
 )
+from tidegate.filters.values import BIGINT_MAX, BIGINT_MIN
 
 Keys: TypeAlias = NDArray[Any]  # int64; Python integers for decimals of more than 18 digits
 Rows: TypeAlias = NDArray[np.int32]
@@ -69,65 +74,31 @@ class Raw:
 
 def read(array: pa.Array) -> Raw | None:
     """The array's values, or None if it has to be looked at value by value."""
-    is_ = pa.types
-    if is_.is_run_end_encoded(array.type):
-        array = pc.run_end_decode(array)
-    if is_.is_decimal32(array.type) or is_.is_decimal64(array.type):
-        array = array.cast(pa.decimal128(array.type.precision, array.type.scale))
-    kind = array.type
-    rows = present_rows(array)
-    if is_.is_dictionary(kind):
-        if is_.is_string_view(kind.value_type):
-            plain = array.dictionary.cast(pa.large_string())
-            array = pa.DictionaryArray.from_arrays(array.indices, plain)
-            kind = array.type
-        if is_.is_string(kind.value_type) or is_.is_large_string(kind.value_type):
-            if len(IdTable(array.dictionary)) < len(array.dictionary):  # Arrow does not forbid it
-                array = array.dictionary_decode().dictionary_encode()
-            return _strings(array, rows)
-        return read(array.dictionary_decode())
-    if is_.is_string(kind) or is_.is_large_string(kind):
-        return _strings(array.dictionary_encode(), rows)
-    if is_.is_string_view(kind):
-        return _strings(array.cast(pa.large_string()).dictionary_encode(), rows)
-    if is_.is_uint64(kind) or is_.is_decimal256(kind):
-        return None
-    present = array.drop_null() if array.null_count else array
-    if is_.is_boolean(kind):
-        return Raw(BOOLEAN, rows, _numpy(present.cast(pa.int8())).astype(np.int64))
-    if is_.is_integer(kind):
-        return Raw(BIGINT, rows, _numpy(present.cast(pa.int64())))
-    if is_.is_floating(kind):
-        with np.errstate(invalid="ignore"):  # a signalling NaN
-            return Raw(DOUBLE, rows, _numpy(present).astype(np.float64))
-    if is_.is_decimal128(kind):
-        return _decimals(present, rows)
-    if is_.is_date(kind):
-        return Raw(DATE, rows, _numpy(present.cast(pa.date32()).cast(pa.int32())).astype(np.int64))
-    if is_.is_timestamp(kind):
-        return _timestamps(present, rows)
-    return Raw(OTHER_LINE, rows, np.zeros(len(rows), np.int64))
+    reader = _READERS.get(array.type.id)
+    return None if reader is None else reader(array)
 
 
-def present_rows(array: pa.Array) -> Rows:
-    """The rows of an array whose values are not null."""
-    if _has_no_null(array):
-        return np.arange(len(array), dtype=np.int32)
+def _present(array: pa.Array) -> tuple[Rows, pa.Array]:
+    """The rows of an array whose values are not null, and these values."""
+    if not array.null_count:
+        return np.arange(len(array), dtype=np.int32), array
+    return _valid_rows(array), array.drop_null()
+
+
+def _valid_rows(array: pa.Array) -> Rows:
     return np.flatnonzero(array.is_valid().to_numpy(zero_copy_only=False)).astype(np.int32)
 
 
-def absent_rows(array: pa.Array) -> Rows:
-    """The rows of an array whose values are null."""
-    if _has_no_null(array):
+def absent_rows(array: pa.Array, present: Rows) -> Rows:
+    """The rows of an array whose values are null: all but those that are present."""
+    if len(present) == len(array):
         return np.empty(0, np.int32)
-    return np.flatnonzero(array.is_null().to_numpy(zero_copy_only=False)).astype(np.int32)
-
-
-def _has_no_null(array: pa.Array) -> bool:
-    """Whether that can be seen at once; the nulls of some arrays are in what they refer to."""
-    is_ = pa.types
-    within = (is_.is_dictionary, is_.is_union, is_.is_run_end_encoded)
-    return not array.null_count and not any(refers(array.type) for refers in within)
+    if array.type.id in _WRAPPED:
+        absent = np.ones(len(array), np.bool_)
+        absent[present] = False
+    else:  # faster
+        absent = array.is_null().to_numpy(zero_copy_only=False)
+    return np.flatnonzero(absent).astype(np.int32)
 
 
 def stretch(raw: Raw) -> Stretch:
@@ -175,17 +146,88 @@ def _numpy(array: pa.Array) -> NDArray[Any]:
     return found
 
 
-def _strings(array: pa.DictionaryArray, rows: Rows) -> Raw | None:
-    if array.dictionary.null_count:  # a NULL hidden in the dictionary
-        return read(array.dictionary_decode())
-    codes = array.indices.drop_null() if array.indices.null_count else array.indices
-    return Raw(STRING, rows, _numpy(codes.cast(pa.int64())), Strings(array.dictionary))
+def _booleans(array: pa.Array) -> Raw:
+    rows, present = _present(array)
+    return Raw(BOOLEAN, rows, _numpy(present.cast(pa.int8())).astype(np.int64))
 
 
-def _decimals(present: pa.Array, rows: Rows) -> Raw | None:
-    precision, scale = present.type.precision, present.type.scale
+def _integers(array: pa.Array) -> Raw:
+    rows, present = _present(array)
+    return Raw(BIGINT, rows, _numpy(present.cast(pa.int64())))
+
+
+def _unsigned(array: pa.Array) -> Raw | None:
+    """Of 64 bits; those beyond bigint are decimals, and looked at one by one."""
+    rows, present = _present(array)
+    values = _numpy(present)
+    if len(values) and int(values.max()) > BIGINT_MAX:
+        return None
+    return Raw(BIGINT, rows, values.astype(np.int64))
+
+
+def _doubles(array: pa.Array) -> Raw:
+    rows, present = _present(array)
+    with np.errstate(invalid="ignore"):  # a signalling NaN
+        return Raw(DOUBLE, rows, _numpy(present).astype(np.float64))
+
+
+def _texts(array: pa.Array) -> Raw:
+    encoded = array.dictionary_encode()
+    rows, codes = _present(encoded.indices)
+    return Raw(STRING, rows, _numpy(codes.cast(pa.int64())), Strings(encoded.dictionary))
+
+
+def _view_texts(array: pa.Array) -> Raw:
+    return _texts(array.cast(pa.large_string()))
+
+
+def _dictionary(array: pa.DictionaryArray) -> Raw | None:
+    """Strings stay encoded, if each of them is there once; others are decoded."""
+    texts, kind = array.dictionary, array.type.value_type
+    if pa.types.is_string_view(kind):
+        texts = texts.cast(pa.large_string())
+    elif not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
+        return _taken(texts, array.indices)
+    rows, codes = _present(array.indices)
+    places = _numpy(codes.cast(pa.int64()))
+    if len(places) and not 0 <= places.min() <= places.max() < len(texts):
+        return None
+    if texts.null_count or len(IdTable(texts)) < len(texts):  # Arrow does not forbid either
+        return _texts(texts.take(array.indices))
+    return Raw(STRING, rows, places, Strings(texts))
+
+
+def _runs(array: pa.Array) -> Raw | None:
+    return _taken(array.values, pa.array(run_places(array)))
+
+
+def _taken(values: pa.Array, places: pa.Array) -> Raw | None:
+    try:
+        return read(values.take(places))
+    except (pa.ArrowNotImplementedError, pa.ArrowIndexError):  # for views, and what contains them
+        return None
+
+
+def _extension(array: pa.Array) -> Raw | None:
+    if array.type.extension_name == "arrow.bool8":
+        return _booleans(pc.not_equal(array.storage, 0))
+    return read(array.storage)
+
+
+def _others(array: pa.Array) -> Raw:
+    rows = _valid_rows(array)
+    return Raw(OTHER_LINE, rows, np.zeros(len(rows), np.int64))
+
+
+def _short_decimals(array: pa.Array) -> Raw | None:
+    return _decimals(array.cast(pa.decimal128(array.type.precision, array.type.scale)))
+
+
+def _decimals(array: pa.Array) -> Raw | None:
+    precision, scale = array.type.precision, array.type.scale
     if scale < 0:
         return None
+    rows, present = _present(array)
     line = decimal_line(precision, scale)
     words = np.frombuffer(present.buffers()[1], np.int64)
     low = words[2 * present.offset : 2 * (present.offset + len(present)) : 2]
@@ -196,15 +238,67 @@ def _decimals(present: pa.Array, rows: Rows) -> Raw | None:
     return Raw(line, rows, wide)
 
 
-def _timestamps(present: pa.Array, rows: Rows) -> Raw | None:
+def _days(array: pa.Array) -> Raw:
+    rows, present = _present(array)
+    if array.type == pa.date32():
+        return Raw(DATE, rows, _numpy(present.cast(pa.int32())).astype(np.int64))
+    days = np.floor_divide(_numpy(present.cast(pa.int64())), _DAY // 1000)
+    return Raw(DATE, rows, np.clip(days, DATE.low, DATE.high - 1))
+
+
+def _timestamps(array: pa.Array) -> Raw:
+    rows, present = _present(array)
     ticks = _numpy(present.cast(pa.int64()))
-    unit = present.type.unit
+    unit = array.type.unit
     if unit == "ns":
         return Raw(TIMESTAMP, rows, np.floor_divide(ticks, 1000))
-    factor = {"s": 1_000_000, "ms": 1000, "us": 1}[unit]
-    if len(ticks) and np.abs(ticks.astype(np.float64)).max() * factor >= 2.0**63:
-        return None
-    return Raw(TIMESTAMP, rows, ticks * factor)
+    return Raw(TIMESTAMP, rows, _times(ticks, {"s": 1_000_000, "ms": 1000, "us": 1}[unit]))
+
+
+def _times(ticks: NDArray[np.int64], factor: int) -> NDArray[np.int64]:
+    """As microseconds; what is beyond 64 bits is put at an end of the line."""
+    if factor == 1:
+        return ticks
+    last = BIGINT_MAX // factor
+    found = ticks * factor
+    found[ticks > last] = BIGINT_MAX
+    found[ticks < -last] = BIGINT_MIN
+    return found
+
+
+def _of(reader: Callable[[pa.Array], Raw | None], *kinds: pa.DataType) -> dict[int, Any]:
+    return {kind.id: reader for kind in kinds}
+
+
+_ONE: Final = pa.int64()
+_WRAPPED: Final = {  # types whose nulls may be in what they refer to
+    kind.id
+    for kind in (pa.dictionary(pa.int8(), _ONE), pa.run_end_encoded(pa.int32(), _ONE), pa.bool8())
+}
+# Unions and decimals of 256 bits are not among them: they are looked at value by value.
+_READERS: Final[dict[int, Callable[[pa.Array], Raw | None]]] = {
+    **_of(_booleans, pa.bool_()),
+    **_of(_integers, pa.int8(), pa.int16(), pa.int32(), pa.int64()),
+    **_of(_integers, pa.uint8(), pa.uint16(), pa.uint32()),
+    **_of(_unsigned, pa.uint64()),
+    **_of(_doubles, pa.float16(), pa.float32(), pa.float64()),
+    **_of(_short_decimals, pa.decimal32(1), pa.decimal64(1)),
+    **_of(_decimals, pa.decimal128(1)),
+    **_of(_texts, pa.string(), pa.large_string()),
+    **_of(_view_texts, pa.string_view()),
+    **_of(_days, pa.date32(), pa.date64()),
+    **_of(_timestamps, pa.timestamp("us")),
+    **_of(_dictionary, pa.dictionary(pa.int8(), _ONE)),
+    **_of(_runs, pa.run_end_encoded(pa.int32(), _ONE)),
+    **_of(_extension, pa.bool8()),
+    **_of(_others, pa.null(), pa.struct([]), pa.map_(_ONE, _ONE)),
+    **_of(_others, pa.binary(), pa.large_binary(), pa.binary_view(), pa.binary(1)),
+    **_of(_others, pa.time32("s"), pa.time64("us"), pa.duration("us")),
+    **_of(_others, pa.month_day_nano_interval()),
+    **dict.fromkeys((pa.lib.Type_INTERVAL_MONTHS, pa.lib.Type_INTERVAL_DAY_TIME), _others),
+    **_of(_others, pa.list_(_ONE), pa.large_list(_ONE), pa.list_(_ONE, 1)),
+    **_of(_others, pa.list_view(_ONE), pa.large_list_view(_ONE)),
+}
 
 
 # -- from the line values lie on to the line that a schema wants: keys, and which of them fit
@@ -245,8 +339,7 @@ def _as_decimals(raw: Raw, wanted: Line) -> _Converted:
 
 
 def _as_timestamps(raw: Raw, wanted: Line) -> _Converted:
-    fits = np.abs(raw.values) < 2**62 // _DAY
-    return np.where(fits, raw.values, 0) * _DAY, fits
+    return _times(raw.values, _DAY), None
 
 
 _CONVERSIONS: Final[dict[tuple[str, str], Callable[[Raw, Line], _Converted]]] = {

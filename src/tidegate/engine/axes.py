@@ -27,7 +27,10 @@ Numbered: TypeAlias = Iterable[tuple[int, ValueSet]]
 
 _FEW: Final = 8  # cuts among which a search is as fast as a table
 _TABLE: Final = 65_536  # keys of a table
-_REMEMBERED: Final = 65_536  # strings whose rank is kept from batch to batch
+_REMEMBERED: Final = 8_192  # strings, at most, whose rank is kept from batch to batch
+_PER_CUT: Final = 4  # of them for each cut: where there are few, a search is as fast
+_LONGEST: Final = 64  # characters of such a string
+_EACH_KNOWN: Final = 200  # bytes, about, of such a string and its place
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,9 +104,10 @@ class Axis:
         rank = self._known.get(text)
         if rank is None:
             rank = bisect_right(self.cuts, text)
-            if len(self._known) >= _REMEMBERED:
-                self._known.clear()
-            self._known[text] = rank
+            if len(text) <= _LONGEST:
+                if len(self._known) >= min(_REMEMBERED, _PER_CUT * len(self.cuts)):
+                    self._known.clear()
+                self._known[text] = rank
         return rank
 
     def _scaled(self, scale: int) -> Stairs:
@@ -119,7 +123,8 @@ class Axis:
 
     @property
     def nbytes(self) -> int:
-        """The memory of the cuts and pieces."""
+        """The memory of the cuts and pieces, and of the strings that are remembered."""
         tables = sum(table.nbytes for table in self._tables.values())
         stairs = sum(each.nbytes for each in self._integers.values())
-        return 8 * len(self.cuts) + 12 * len(self.pieces.condition) + tables + stairs
+        known = _EACH_KNOWN * len(self._known)
+        return 8 * len(self.cuts) + 12 * len(self.pieces.condition) + tables + stairs + known

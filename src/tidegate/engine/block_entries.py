@@ -61,11 +61,15 @@ class BlockReader:
                 self._by_attribute.setdefault(node.attribute, []).append(node)
             else:
                 self._rest.append(node)
-        self.ranges: dict[str, Ranges] = {}  # what could be ranges, by attribute
+        self._ranges: dict[str, Ranges] = {}  # what could be ranges, by attribute
         for attribute, predicates in self._by_attribute.items():
             found = self._range(attribute, predicates)
             if found is not None:
-                self.ranges[attribute] = found
+                self._ranges[attribute] = found
+
+    def possible_ranges(self) -> Iterable[tuple[str, Ranges]]:
+        """What could be ranges, by attribute."""
+        return self._ranges.items()
 
     def part(self, own: Container[str], attribute_number: Callable[[str], int]) -> Part:
         """The entries, with ranges of their own on these attributes, which have these numbers."""
@@ -73,8 +77,8 @@ class BlockReader:
         columns: list[NDArray[np.int32]] = []
         ranges: list[tuple[int, Ranges]] = []
         for attribute, predicates in self._by_attribute.items():
-            if attribute in own and attribute in self.ranges:
-                ranges.append((attribute_number(attribute), self.ranges[attribute]))
+            if attribute in own and attribute in self._ranges:
+                ranges.append((attribute_number(attribute), self._ranges[attribute]))
             else:
                 columns.append(self._condition(predicates))
         program = self._program(self._rest)

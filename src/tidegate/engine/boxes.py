@@ -19,7 +19,6 @@ from functools import partial
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from tidegate.algebra.axis import HIGHEST, LOWEST
@@ -30,9 +29,8 @@ from tidegate.engine.columns import Batch
 from tidegate.engine.integer_boxes import IntegerBoxes
 from tidegate.engine.ruler import Ruler
 from tidegate.engine.space import Boxes, Extents, Space
-from tidegate.errors import SchemaError, TidegateError
+from tidegate.errors import SchemaError
 from tidegate.filters.evaluate import value_of
-from tidegate.filters.expression import attribute_path
 from tidegate.filters.filter import Filter
 from tidegate.filters.schema import Schema
 
@@ -50,6 +48,7 @@ _INNER: Final = 4
 _SURE: Final = 8
 _SURELY: Final = {flag: np.array([flag * _SURE], np.uint8) for flag in (_PART, _HULL, _INNER)}
 _UNSURELY: Final = np.zeros(1, np.uint8)
+_IDLE: Final = 1024  # slots that are kept for filters to come, beside four for each that is there
 
 
 class BoxStore:
@@ -59,6 +58,9 @@ class BoxStore:
     no particular order. What cannot be decided is answered as everywhere: it does not cover, and it
     overlaps. One thread at a time, asking included. Stores in one `space` share what they know of
     constants, which saves time where they hold the same filters; they are for one thread, too.
+
+    Memory is that of the filters and boxes in it, and of what as many removed ones and 1,024 more
+    needed (see `space`): a store may live, and change, for as long as one likes.
 
     >>> from tidegate import parse
     >>> store = BoxStore()
@@ -129,6 +131,16 @@ class BoxStore:
         self._beside.discard(handle)
         self._empty.discard(handle)
         self._space.remove()
+        if self._integers.idle > 4 * len(self._slots) + _IDLE:
+            self._shrink()
+
+    def _shrink(self) -> None:
+        """Keep no more room than the filters need; a dictionary keeps what it once needed."""
+        self._filters = dict(self._filters)
+        slots: dict[int, list[int]] = {}
+        for slot, handle in enumerate(self._integers.compact()):
+            slots.setdefault(handle, []).append(slot)
+        self._slots = slots
 
     def stab(self, event: Mapping[str, Any]) -> Integers:
         """The filters that match an event."""
@@ -230,7 +242,10 @@ class BoxStore:
             if self._checked:
                 places, which = np.unique(labels, return_inverse=True)
                 lawful &= np.array([ruler.allows(p) for p in places.tolist()], np.bool_)[which]
-        matches = _matching(events)
+
+        def matches(row: int, f: Filter) -> bool:
+            return f.matches(batch.mapping(row, f.attributes))
+
         return [
             self._stabbed(bounds[row : row + 1], bool(lawful[row]), partial(matches, row))
             for row in range(len(batch))
@@ -366,23 +381,3 @@ class _Question(NamedTuple):
     sure: bool
     beside: list[int]
     test: _Test
-
-
-def _matching(events: Any) -> Callable[[int, Filter], bool]:
-    """Whether a filter matches one event of a batch, by the number of its row."""
-    if isinstance(events, Sequence):
-        return lambda row, f: f.matches(events[row])
-    if isinstance(events, pa.RecordBatch):
-        events = pa.Table.from_batches([events])
-    table = events if isinstance(events, pa.Table) else pa.Table.from_pandas(events)
-    columns = set(table.column_names)
-
-    def matches(row: int, f: Filter) -> bool:
-        names = {attribute_path(attribute)[0] for attribute in f.attributes} & columns
-        try:
-            found = table.select(sorted(names)).slice(row, 1).to_pylist()
-        except (ValueError, OverflowError) as error:
-            raise TidegateError(f"a value of event {row} has no place in Python: {error}") from None
-        return f.matches(found[0] if found else {})
-
-    return matches

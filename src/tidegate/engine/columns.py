@@ -1,29 +1,35 @@
 """Events as columns of keys.
 
 Matching many events at once looks at one attribute at a time. A `Batch` holds events as they came
-(an Arrow record batch or table, a pandas frame, a list of mappings); `Batch.column` gives one
-attribute of all of them as a `Column`: which rows are absent, and for each line (see
+(an Arrow table, or anything that speaks Arrow; a data frame; a list of mappings); `Batch.column`
+gives one attribute of all of them as a `Column`: which rows are absent, and for each line (see
 `filters.lines`) that values of the column lie on, a `Stretch` with their rows and keys. A typed
 Arrow column is one stretch, made without looking at values one by one; only lists of mappings with
-mixed values, and decimals of more than 18 digits, are. An attribute nobody asks for costs nothing.
+mixed values, decimals of more than 18 digits, and types that Arrow can hardly read itself, are. An
+attribute nobody asks for costs nothing, and may be of any type.
+
+`Batch.mappings` gives the same events one by one, for those who put them to a filter.
 
 Invariant: row by row, a column says what `filters.evaluate.value_of` says of the event.
 """
 
-import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tidegate.capsules import speaks_arrow, table_of
 from tidegate.engine.arrow import Keys, Rows, Stretch, absent_rows, conform, read, stretch
+from tidegate.engine.frames import Frame, frame_of
+from tidegate.engine.letters import mapped_stretch
+from tidegate.engine.plain_values import plain_values, require_one_field
 from tidegate.engine.strings import Strings
 from tidegate.errors import TidegateError
 from tidegate.filters.evaluate import value_of
-from tidegate.filters.expression import attribute_path
+from tidegate.filters.expression import attribute_path, base_attribute, function_of
 from tidegate.filters.lines import ALL_LINES, STRING, Line, key_of
 from tidegate.filters.schema import Schema
 from tidegate.filters.values import Value, normal
@@ -40,19 +46,21 @@ class Column:
 
 
 class Batch:
-    """Events, and the columns they are matched by. Immutable; columns are made when asked for."""
+    """Events, and the columns they are matched by. Immutable; columns are made when asked for.
+
+    What can be read only once, such as a stream, is read here.
+    """
 
     def __init__(self, events: Any, schema: Schema | None = None) -> None:
         self.schema = schema
         self._mappings: Sequence[Mapping[str, Any]] | None = None
         self._table: pa.Table | None = None
-        self._frame: Any = None  # of pandas
+        self._frame: Frame | None = None
+        self._known: dict[str, _Cells | None] = {}
         if isinstance(events, pa.RecordBatch):
             self._table = pa.Table.from_batches([events])
         elif isinstance(events, pa.Table):
             self._table = events
-        elif _is_frame(events):
-            self._frame = events
         elif isinstance(events, Sequence) and not isinstance(events, str | bytes):
             self._mappings = events
             for row, event in enumerate(events):
@@ -61,10 +69,14 @@ class Batch:
                         f"event {row} is a {type(event).__name__}, not a mapping of attributes"
                     )
         else:
-            raise TidegateError(
-                "a batch is an Arrow record batch or table, a pandas frame, or a list of mappings, "
-                f"not a {type(events).__name__}"
-            )
+            self._frame = frame_of(events)
+            if self._frame is None:
+                if not speaks_arrow(events):
+                    raise TidegateError(
+                        "a batch is an Arrow table or what speaks Arrow, a data frame, or a list "
+                        f"of mappings, not a {type(events).__name__}"
+                    )
+                self._table = table_of(events)
 
     def __len__(self) -> int:
         if self._mappings is not None:
@@ -76,39 +88,76 @@ class Batch:
 
     def column(self, attribute: str) -> Column:
         """One attribute of all events."""
+        function = function_of(attribute)
+        if function is not None:
+            own = self.column(base_attribute(attribute))
+            mapped = [mapped_stretch(function, stretch) for stretch in own.stretches]
+            return Column(own.size, own.absent, tuple(mapped))
         if self._mappings is not None:
             values = [value_of(event, attribute, self.schema) for event in self._mappings]
             return _from_values(values, self._lines(attribute))
         path = attribute_path(attribute)
+        cells = _reach(self._cells(path[0]), path[1:])
+        if cells is None:
+            return Column(len(self), _all_rows(len(self)), ())
+        raw = None if isinstance(cells, list) else read(cells)
+        if raw is None:
+            plain = cells if isinstance(cells, list) else plain_values(cells)
+            values = [self._value(attribute, value) for value in plain]
+            return _from_values(values, self._lines(attribute))
+        absent = absent_rows(cells, raw.rows)
+        parts = (stretch(raw),) if self.schema is None else conform(raw, self._lines(attribute))
+        return Column(len(self), absent, tuple(part for part in parts if len(part.rows)))
+
+    def mappings(self, attributes: Iterable[str]) -> Sequence[Mapping[str, Any]]:
+        """The events, each with what is asked for of its attributes."""
+        return self._some(attributes, 0, len(self))
+
+    def mapping(self, row: int, attributes: Iterable[str]) -> Mapping[str, Any]:
+        """One of them."""
+        return self._some(attributes, row, 1)[0]
+
+    def _some(
+        self, attributes: Iterable[str], start: int, count: int
+    ) -> Sequence[Mapping[str, Any]]:
+        if self._mappings is not None:
+            return self._mappings[start : start + count]
+        found: dict[str, list[Any]] = {}
+        for name in {attribute_path(attribute)[0] for attribute in attributes}:
+            cells = self._cells(name)
+            if cells is not None:
+                some = cells[start : start + count]
+                found[name] = some if isinstance(some, list) else plain_values(some)
+        if not found:
+            return [{}] * count
+        return [dict(zip(found, row, strict=True)) for row in zip(*found.values(), strict=True)]
+
+    def _cells(self, name: str) -> "_Cells | None":
+        """The column of that name, in one piece; None if there is none."""
+        if name not in self._known:
+            self._known[name] = self._read_cells(name)
+        return self._known[name]
+
+    def _read_cells(self, name: str) -> "_Cells | None":
         if self._frame is not None:
-            array = _of_frame(self._frame, path[0])
+            places = self._frame.columns(name)
         else:
             assert self._table is not None
-            array = _of_table(self._table, path[0])
-        array = _reach(array, path[1:])
-        if array is None:
-            return Column(len(self), _all_rows(len(self)), ())
-        return self._from_arrow(array, attribute)
+            places = self._table.schema.get_all_field_indices(name)
+        if len(places) > 1:
+            raise TidegateError(f"the batch has {len(places)} columns named {name}")
+        if not places:
+            return None
+        if self._frame is not None:
+            return self._frame.values(places[0])
+        assert self._table is not None
+        return _one_piece(self._table.column(places[0]))
 
     def _lines(self, attribute: str) -> tuple[Line, ...]:
         return ALL_LINES if self.schema is None else self.schema[attribute].lines
 
-    def _from_arrow(self, array: pa.Array, attribute: str) -> Column:
-        raw = read(array)
-        if raw is None:
-            values = [self._value(attribute, value) for value in array.to_pylist()]
-            return _from_values(values, self._lines(attribute))
-        absent = absent_rows(array)
-        parts = (stretch(raw),) if self.schema is None else conform(raw, self._lines(attribute))
-        return Column(len(array), absent, tuple(part for part in parts if len(part.rows)))
-
     def _value(self, attribute: str, value: Any) -> Value:
         return normal(value) if self.schema is None else self.schema[attribute].type.conform(value)
-
-
-def _is_frame(events: Any) -> bool:
-    pandas = sys.modules.get("pandas")
-    return pandas is not None and isinstance(events, pandas.DataFrame)
 
 
 def _all_rows(size: int) -> Rows:
@@ -146,40 +195,38 @@ def _integers(keys: list[int]) -> Keys:
         return np.array(keys, object)
 
 
-def _of_table(table: pa.Table, name: str) -> pa.Array | None:
-    """The column of that name, in one piece; None if there is none."""
-    places = table.schema.get_all_field_indices(name)
-    _require_one(len(places), name)
-    if not places:
-        return None
-    array = table.column(places[0])
-    return array.chunk(0) if array.num_chunks == 1 else array.combine_chunks()
+_Cells: TypeAlias = pa.Array | list[Any]
+"""A column as an array, or as values where Arrow has no array for it."""
 
 
-def _of_frame(frame: Any, name: str) -> pa.Array | None:
-    """The same of a pandas frame, whose other columns are not looked at."""
-    places = [place for place, column in enumerate(frame.columns) if column == name]
-    _require_one(len(places), name)
-    if not places:
-        return None
+def _one_piece(column: pa.ChunkedArray) -> _Cells:
+    if column.num_chunks == 1:
+        return column.chunk(0)
     try:
-        array = pa.Array.from_pandas(frame.iloc[:, places[0]])
-    except (pa.ArrowException, ValueError, TypeError) as error:
-        raise TidegateError(f"the column {name} of the frame is none of Arrow: {error}") from None
-    return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
+        return column.combine_chunks()
+    except pa.ArrowException:  # dictionaries that it cannot unify, or too much for one array
+        return [value for chunk in column.chunks for value in plain_values(chunk)]
 
 
-def _require_one(count: int, name: str) -> None:
-    if count > 1:
-        raise TidegateError(f"the batch has {count} columns named {name}")
-
-
-def _reach(array: pa.Array | None, path: tuple[str, ...]) -> pa.Array | None:
+def _reach(cells: _Cells | None, path: tuple[str, ...]) -> _Cells | None:
     """The field at a path inside structs; None if something on the way is not there."""
     for name in path:
-        if array is None or not pa.types.is_struct(array.type):
+        if cells is None:
             return None
-        if array.type.get_field_index(name) < 0:
-            return None
-        array = pc.struct_field(array, [name])
-    return array
+        if not isinstance(cells, list) and not pa.types.is_struct(cells.type):
+            if not _may_hide_structs(cells.type):
+                return None
+            cells = plain_values(cells)
+        if isinstance(cells, list):
+            cells = [each.get(name) if isinstance(each, Mapping) else None for each in cells]
+        else:
+            places = cells.type.get_all_field_indices(name)
+            require_one_field(len(places), name)
+            cells = pc.struct_field(cells, places) if places else None
+    return cells
+
+
+def _may_hide_structs(kind: pa.DataType) -> bool:
+    is_ = pa.types
+    hides = (is_.is_dictionary, is_.is_run_end_encoded, is_.is_union)
+    return isinstance(kind, pa.BaseExtensionType) or any(test(kind) for test in hides)

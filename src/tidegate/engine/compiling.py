@@ -12,9 +12,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tidegate.engine import aside
-from tidegate.engine.alike import alike
-from tidegate.engine.conditions import Meanings
 from tidegate.engine.draft import Drafter
+from tidegate.engine.meanings import Meanings
 from tidegate.engine.segment import Segment
 from tidegate.engine.sources import Sources, concatenate
 from tidegate.engine.subscription import Block, Subscription, gathered, id_array
@@ -28,22 +27,17 @@ class Compiler:
 
     def __init__(self, schema: Schema | None) -> None:
         self._schema = schema
-        self._meanings = Meanings()
+        self.meanings = Meanings()
 
     def compile(
         self, blocks: list[Block], singles: list[Subscription], ranged: Iterable[str]
     ) -> Segment:
         """A segment of subscriptions; on the attributes that are ranged, entries have ranges."""
-        drafter = Drafter(self._schema, self._meanings, ranged)
+        drafter = Drafter(self._schema, self.meanings, ranged)
         blocks, singles = gathered(blocks, singles)
         for block in blocks:
             drafter.add_block(block)
-        groups, rest = alike(singles, self._schema)
-        for block, _ in groups:
-            drafter.add_block(block)
-        for subscription in rest:
-            drafter.add(subscription.bound)
-        singles = [each for _, group in groups for each in group] + rest
+        drafter.add([subscription.bound for subscription in singles])
         ids = [block.ids for block in blocks]
         if singles:
             ids.append(id_array([subscription.id for subscription in singles]))
@@ -54,7 +48,7 @@ class Compiler:
         self, segments: Sequence[Segment], kept: Sequence[Integers]
     ) -> tuple[Segment, Integers]:
         """One segment of these codes of several, and the codes that they get in it."""
-        drafter = Drafter(self._schema, self._meanings)
+        drafter = Drafter(self._schema, self.meanings)
         ids, sources = [], []
         for segment, codes in zip(segments, kept, strict=True):
             aside.step()

@@ -7,9 +7,10 @@ event however many filters have it. `Conditions` gives each a number.
 from collections.abc import Callable, Iterable, Iterator
 from decimal import Decimal
 from functools import cached_property
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 from tidegate.engine.condition import Condition
+from tidegate.engine.meanings import Key, Kind, Meaning, Meanings
 from tidegate.engine.points import PointTable
 from tidegate.filters.admission import admit
 from tidegate.filters.expression import And, Node, Predicate
@@ -23,32 +24,7 @@ NEVER: Final = -1
 ALWAYS: Final = -2
 """The number of a condition that every value meets, absent included."""
 
-_Kind: TypeAlias = tuple[str, str, str]  # an attribute, an operator, and when it holds
-_Key: TypeAlias = str | tuple[Any, ...]  # the constants of a predicate, and of which types they are
-_Meaning: TypeAlias = Condition | int  # a condition, or NEVER or ALWAYS
-
 _SAMPLE: Final = 64  # conditions whose memory is measured
-_REMEMBERED: Final = 100_000  # predicates whose meanings are kept from segment to segment
-
-
-class Meanings:
-    """What predicates mean, by what they say; so many of them are kept from segment to segment."""
-
-    def __init__(self) -> None:
-        self._by_kind: dict[_Kind, dict[_Key, _Meaning]] = {}
-        self._count = 0
-
-    def of_kind(self, kind: _Kind) -> dict[_Key, _Meaning]:
-        """What is known of predicates that differ in constants only."""
-        return self._by_kind.get(kind, {})
-
-    def keep(self, kind: _Kind, key: _Key, meaning: _Meaning) -> None:
-        """Know one more, and if there are too many, nothing else."""
-        if self._count >= _REMEMBERED:
-            self._by_kind.clear()
-            self._count = 0
-        self._by_kind.setdefault(kind, {})[key] = meaning
-        self._count += 1
 
 
 class Conditions:
@@ -68,8 +44,8 @@ class Conditions:
         self._load = load
         self._meanings = Meanings() if meanings is None else meanings
         self.points = PointTable(self)
-        self._numbers: dict[Condition, int] = {}
-        self._read: dict[_Kind, dict[_Key, int]] = {}
+        self._numbers: dict[Condition, int] | None = {}
+        self._read: dict[Kind, dict[Key, int]] = {}
         self._met: dict[tuple[int, int], int] = {}
 
     def __len__(self) -> int:
@@ -101,13 +77,12 @@ class Conditions:
     ) -> list[int]:
         kind = (predicate.attribute, predicate.operator._value_, predicate.mode._value_)
         read = self._read.setdefault(kind, {})
-        known = self._meanings.of_kind(kind)
         numbers = []
         for constants in given:
             key = _key(constants)
             number = read.get(key)
             if number is None:
-                meaning = known.get(key)
+                meaning = self._meanings.get(kind, key)
                 if meaning is None:
                     meaning = self._meaning(predicate, None if bound else constants)
                     self._meanings.keep(kind, key, meaning)
@@ -116,7 +91,7 @@ class Conditions:
             numbers.append(number)
         return numbers
 
-    def _meaning(self, predicate: Predicate, given: tuple[Any, ...] | None) -> _Meaning:
+    def _meaning(self, predicate: Predicate, given: tuple[Any, ...] | None) -> Meaning:
         if given is not None:
             attribute, operator, mode = predicate.attribute, predicate.operator, predicate.mode
             constants = admit(Predicate(attribute, operator, given, mode), self.schema)
@@ -155,10 +130,18 @@ class Conditions:
         As are those that have a number elsewhere, under the same schema.
         """
         listed = self._listed
+        if self._numbers is None:
+            self._numbers = {each: number for number, each in enumerate(listed)}
         number = self._numbers.setdefault(condition, len(listed))
         if number == len(listed):
             listed.append(condition)
         return number
+
+    def settle(self) -> None:
+        """Forget how conditions are found: all that need one have its number."""
+        self._numbers = None
+        self._read = {}
+        self._met = {}
 
     @property
     def nbytes(self) -> int:
@@ -170,7 +153,7 @@ class Conditions:
         return 0  # not read yet
 
 
-def _key(constants: tuple[Any, ...]) -> _Key:
+def _key(constants: tuple[Any, ...]) -> Key:
     """What tells the constants of predicates apart: 1 is not 1.0."""
     if len(constants) == 1:
         (constant,) = constants

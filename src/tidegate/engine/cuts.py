@@ -26,10 +26,18 @@ from tidegate.engine.arrow import Raw, conform, read
 from tidegate.errors import FilterTypeError
 from tidegate.filters.attribute import Attribute
 from tidegate.filters.expression import Operator, Predicate
-from tidegate.filters.lines import DECIMAL, DOUBLE, FAMILY_LINES, OTHER_LINE, Line, decimal_line
+from tidegate.filters.lines import (
+    DECIMAL,
+    DOUBLE,
+    FAMILY_LINES,
+    OTHER_LINE,
+    TIMESTAMP,
+    Line,
+    decimal_line,
+)
 from tidegate.filters.meaning import allowed
 from tidegate.filters.schema import Schema
-from tidegate.filters.values import BIGINT_MAX, BIGINT_MIN, OTHER, Constant, family, normal
+from tidegate.filters.values import BIGINT_MAX, BIGINT_MIN, Constant, family, is_constant, normal
 
 Integers: TypeAlias = NDArray[np.int64]
 Doubles: TypeAlias = NDArray[np.float64]
@@ -83,6 +91,8 @@ def span(
     raw = _narrow(read(constants))
     if raw is None or raw.values.dtype == object:
         return _distinct(operator, constants, line, own)
+    if raw.line is TIMESTAMP and np.any((raw.values == BIGINT_MIN) | (raw.values == BIGINT_MAX)):
+        raise FilterTypeError("a constant lies beyond every timestamp")
     low, high = (np.full(len(constants), end, np.int64) for end in _EMPTY)
     if len(raw.rows) and _compares(_family(raw.line, constants.type), line, own):
         cuts = _cuts(raw, line)
@@ -272,7 +282,7 @@ def _one_by_one(operator: Operator, values: list[Any], line: Line, own: Attribut
 
 def _constant(value: Any) -> Constant:
     plain = normal(value)
-    if plain is OTHER:
+    if not is_constant(plain):
         raise FilterTypeError(f"a constant cannot be {value!r}, a {type(value).__name__}")
     return plain
 

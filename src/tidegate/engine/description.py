@@ -19,6 +19,16 @@ class Structure:
 
 
 @dataclass(frozen=True, slots=True)
+class Cache:
+    """What is remembered of things that may be gone: how many, about how many bytes, at most."""
+
+    name: str
+    entries: int
+    bytes: int
+    most_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
 class Description:
     """The structures of an index. `str()` of it is a table for people."""
 
@@ -27,6 +37,8 @@ class Description:
     segments: int
     pending: int  # not compiled yet
     removed: int  # still in a structure, until it is rebuilt
+    most_segments: int
+    caches: tuple[Cache, ...] = ()
 
     @property
     def bytes(self) -> int:
@@ -52,8 +64,14 @@ class Description:
         ]
         each = self.bytes / self.subscriptions if self.subscriptions else 0.0
         head = (
-            f"{self.subscriptions:,} subscriptions, segments: {self.segments} "
+            f"{self.subscriptions:,} subscriptions, "
+            f"segments: {self.segments} of at most {self.most_segments} "
             f"({self.pending:,} not compiled yet, {self.removed:,} removed ones still inside), "
             f"{each:.1f} bytes each"
         )
-        return "\n".join([head, *lines])
+        remembered = [
+            f"remembered besides: {cache.name}, {cache.entries:,}, {cache.bytes:,} bytes "
+            f"of at most {cache.most_bytes:,}"
+            for cache in self.caches
+        ]
+        return "\n".join([head, *lines, *remembered])

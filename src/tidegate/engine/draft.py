@@ -5,30 +5,32 @@ AND of numbered conditions (`conditions`), of ranges of its own (`ranges`), and 
 **program** (`programs`), for what is neither. Subscriptions whose filters come out the same share
 an entry.
 
-Filters come one by one (`Drafter.add`), as blocks of many with one text and columns of constants
-(`Drafter.add_block`, see `block_entries`), or from entries compiled before (`Drafter.add_draft`).
+Filters come each by itself (`Drafter.add`, see `clause_entries`), as blocks of many with one text
+and columns of constants (`Drafter.add_block`, see `block_entries`), or from entries compiled before
+(`Drafter.add_draft`).
 
 Invariant: an event matches a filter if and only if it meets all parts of its entry; a filter that
 nothing can match has the entry `NO_ENTRY`.
 """
 
 from collections.abc import Container, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tidegate.engine import aside
-from tidegate.engine.block_entries import BlockReader, Part, conjuncts
-from tidegate.engine.conditions import ALWAYS, NEVER, Conditions, Meanings
+from tidegate.engine.block_entries import BlockReader, Part
+from tidegate.engine.clause_entries import ClauseReader
+from tidegate.engine.conditions import Conditions
+from tidegate.engine.meanings import Meanings
 from tidegate.engine.numbering import occurring
 from tidegate.engine.owning import Usage, as_ranges
 from tidegate.engine.programs import NO_PROGRAM, Programs
 from tidegate.engine.ranges import Ranges, concatenate
 from tidegate.engine.starts import lengths, pick, starts
 from tidegate.engine.subscription import Block
-from tidegate.filters.expression import And, Node, Predicate, Truth
 from tidegate.filters.filter import Filter
 from tidegate.filters.schema import Schema
 
@@ -56,16 +58,6 @@ class Draft:
         return len(self.program)
 
 
-@dataclass(slots=True)
-class _Singles:
-    """Subscriptions that came one by one."""
-
-    ref_count: list[int] = field(default_factory=list)
-    refs: list[int] = field(default_factory=list)
-    program: list[int] = field(default_factory=list)
-    never: list[bool] = field(default_factory=list)
-
-
 class Drafter:
     """Collects subscriptions; `finish` makes the draft of them, in the order they came."""
 
@@ -81,47 +73,20 @@ class Drafter:
         self.conditions = Conditions(schema, meanings=meanings)
         self.programs = Programs(self.conditions)
         self._attributes: dict[str, int] = {}
-        self._parts: list[Part | BlockReader] = []
-        self._singles = _Singles()
+        self._parts: list[Part | BlockReader | ClauseReader] = []
 
-    def add(self, filter: Filter) -> None:
-        """One more subscription; the filter's parameters are bound."""
-        refs, program = self._conjunction(conjuncts(filter.tree))
-        singles = self._singles
-        never = NEVER in refs or program == NEVER
-        singles.never.append(never)
-        kept = [] if never else sorted(number for number in refs if number != ALWAYS)
-        singles.refs += kept
-        singles.ref_count.append(len(kept))
-        singles.program.append(NO_PROGRAM if never or program == ALWAYS else program)
-
-    def _conjunction(self, parts: Iterable[Node]) -> tuple[set[int], int]:
-        """The conditions of a conjunction, one for each attribute, and its program."""
-        found: dict[str, int] = {}
-        rest: list[Node] = []
-        for part in parts:
-            if isinstance(part, Predicate):
-                number = self.conditions.of(part)
-                other = found.get(part.attribute)
-                if other is not None:
-                    number = self.conditions.both(number, other)
-                found[part.attribute] = number
-            elif isinstance(part, Truth):
-                if not part.value:
-                    return {NEVER}, ALWAYS
-            else:
-                rest.append(part)
-        return set(found.values()), self.programs.of(And(tuple(rest))) if rest else ALWAYS
+    def add(self, filters: Sequence[Filter]) -> None:
+        """More subscriptions, with filters of their own; parameters are bound."""
+        if filters:
+            self._parts.append(ClauseReader(filters, self.schema, self.conditions, self.programs))
 
     def add_block(self, block: Block) -> None:
         """Many more, of one filter."""
-        self._close_singles()
         if len(block):
             self._parts.append(BlockReader(block, self.schema, self.conditions, self.programs))
 
     def add_draft(self, draft: Draft, which: NDArray[Any]) -> None:
         """Those subscriptions of another draft, which was made under the same schema."""
-        self._close_singles()
         draft = _with_ranges(draft, {*self._attributes, *draft.attributes})
         entries = draft.entry[which].astype(np.int64)
         never = entries == NO_ENTRY
@@ -160,27 +125,10 @@ class Drafter:
             lambda old: self.conditions.adopted(draft.conditions[old]),
         )
 
-    def _close_singles(self) -> None:
-        singles, self._singles = self._singles, _Singles()
-        size = len(singles.never)
-        if size:
-            self._parts.append(
-                Part(
-                    np.array(singles.ref_count, np.int64),
-                    np.array(singles.refs, np.int32),
-                    np.zeros(size, np.int64),
-                    np.empty(0, np.uint16),
-                    concatenate([]),
-                    np.array(singles.program, np.int32),
-                    np.array(singles.never, np.bool_),
-                )
-            )
-
     def finish(self) -> Draft:
         """The draft of everything added."""
         from tidegate.engine.sharing import share
 
-        self._close_singles()
         own = self._own_attributes()
         parts = [
             each if isinstance(each, Part) else each.part(own, self._attribute)
@@ -201,11 +149,11 @@ class Drafter:
         """The attributes whose ranges are kept with the entries."""
         usage = Usage(self.conditions, {*self._attributes, *self._ranged})
         for part in self._parts:
-            if isinstance(part, Part):
+            if not isinstance(part, BlockReader):
                 usage.see_conditions(part.refs)
-                continue
-            for attribute, ranges in part.ranges.items():
-                usage.see_ranges(attribute, ranges)
+            if not isinstance(part, Part):
+                for attribute, ranges in part.possible_ranges():
+                    usage.see_ranges(attribute, ranges)
         return usage.own()
 
     def _joined(self, parts: Sequence[Part]) -> Draft:

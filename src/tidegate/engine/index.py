@@ -6,11 +6,13 @@ appends, removing clears a bit, updating does both. Pending subscriptions are co
 segment of their own as soon as there are enough of them, or when the next batch is matched.
 Segments of like size are merged, aside, in a thread of its own, from their arrays and not from the
 filters, and what was decided about their layout is decided anew (the logarithmic method of Bentley
-and Saxe, 1980; Lucene keeps its index so).
+and Saxe, 1980; Lucene keeps its index so). There are never more than `live.MOST` segments: if the
+thread does not keep up, whoever would add one more merges some small ones first.
 
 Threads: any number may read (`match`, `match_batch`, `count_batch`, `get`, …), and one may write at
 a time; writers that come together wait for each other, readers for no longer than it takes to note
-a change. A change has taken effect when its call returns. A reader works on one **version** of the
+a change, or to merge small segments if there are too many. A change has taken effect when its call
+returns. A reader works on one **version** of the
 index from its beginning to its end: segments never change, and a bit map that a reader has seen is
 copied before it is changed.
 """
@@ -26,12 +28,14 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tidegate.engine import aside, store
+from tidegate.engine.collecting import put_off
 from tidegate.engine.compiling import Compiler
-from tidegate.engine.description import Description, Structure
+from tidegate.engine.description import Cache, Description, Structure
 from tidegate.engine.encoded import EncodedBatch, encode
 from tidegate.engine.ids import NOWHERE
-from tidegate.engine.live import ALL_ALIVE, Live, due, left, living_codes
+from tidegate.engine.live import ALL_ALIVE, MOST, TOGETHER, Live, crowd, due, left, living_codes
 from tidegate.engine.matches import Matches
+from tidegate.engine.meanings import MOST_BYTES
 from tidegate.engine.plain_columns import read_ids
 from tidegate.engine.segment import Alive, Segment, compared_lines
 from tidegate.engine.single import own_line, place_of
@@ -40,6 +44,7 @@ from tidegate.engine.subscription import (
     Id,
     Subscription,
     changed,
+    id_array,
     read_id,
     subscribe,
 )
@@ -50,12 +55,19 @@ from tidegate.filters.evaluate import Explanation
 from tidegate.filters.expression import predicates
 from tidegate.filters.filter import Filter
 from tidegate.filters.schema import Schema
+from tidegate.filters.shapes import kept
 
 Version: TypeAlias = tuple[tuple[Segment, Alive], ...]
 
 _PENDING: Final = 8_192  # subscriptions that came one by one and are compiled together
 _MANY: Final = 2_048  # that come together and are compiled at once; segments of so few are alike
 _FEW: Final = 16  # pending subscriptions that a single event is compared with one by one
+_CROWDED: Final = MOST // 2  # segments from which on one more, of a reader, has some merged
+_CHECKED: Final = 8_192  # single changes after which it is looked whether something is due
+_GONE: Final = (
+    65_536  # removed subscriptions, or as many as there are, that writers do not wait for
+)
+_COUNTED: Final = 4_096  # attributes whose incomparable values are counted
 _PAUSE: Final = 2.0  # seconds without a change, at least, after which what is left is merged
 
 
@@ -81,6 +93,9 @@ class Index:
         self._kind: type | None = None  # of the ids
         self._incomparable: dict[str, int] = {}
         self._compiler = Compiler(schema)
+        self._adding = threading.RLock()  # held by whoever adds a segment; taken before `_lock`
+        self._taken: list[Live] = []  # are being merged
+        self._merged = threading.Condition(self._lock)  # some are not any more
         self._merging: threading.Thread | None = None
         self._changed = 0
         self._wake = threading.Event()  # there is something to be merged before changes pause
@@ -151,7 +166,7 @@ class Index:
                 self._require_new(new.id)
                 self._pending[new.id] = new
                 self._size += 1
-            self._compile_if_many()
+            self._keep_up()
 
     def add_many(
         self, table: pa.Table | pa.RecordBatch, /, filter: str | Filter | None = None
@@ -168,16 +183,21 @@ class Index:
         >>> index.match({"symbol": "SAP", "price": 12.0})
         ['b']
         """
-        with aside.first():
-            blocks = read_table(table, filter, self.schema)
-            if not blocks:
+        with aside.first(), put_off(len(table) if hasattr(table, "__len__") else 0):
+            blocks, singles = read_table(table, filter, self.schema)
+            if not blocks and not singles:
                 return
+            ids = [block.ids for block in blocks]
+            if singles:
+                ids.append(id_array([subscription.id for subscription in singles]))
             with self._writing:
                 self._know_ids()
                 with self._lock:
                     self._begin_change()
-                    self._require_all_new(pa.concat_arrays([block.ids for block in blocks]))
-                self._change(blocks, [])
+                    self._require_all_new(pa.concat_arrays(ids))
+                self._change(blocks, singles)
+        with self._writing:
+            self._keep_up(looking=True)
 
     def update(self, id: Id, /, **parameters: Any) -> None:
         """Change parameters of a subscription, all of them at once; the others stay."""
@@ -190,12 +210,15 @@ class Index:
                 new = changed(self._subscription(plain, found), parameters, self.schema)
                 self._take_out(plain, found)
                 self._pending[plain] = new
-            self._compile_if_many()
+            self._keep_up()
 
     def update_many(self, table: pa.Table | pa.RecordBatch, /) -> None:
-        """Change the parameters a table has columns for, of the ids in it: all of them, or none.
+        """Change the parameters a table has columns for, of the ids in it: all rows, or none.
 
-        A null is NULL; where a subscription has no parameter of that name it is passed over.
+        A cell is the new value of its row's parameter, a null sets it to NULL. Filters may have
+        different parameters: of one that a row's filter does not have, the cell has to be null, and
+        changes nothing; any other value there is a `ParameterError`. An id that is unknown, or
+        there twice, is a `SubscriptionError`. Nothing is returned.
         """
         ids, columns = read_changes(table)
         with aside.first(), self._writing:
@@ -211,25 +234,30 @@ class Index:
                 }
             blocks, singles = changed_rows(ids, columns, places, pending, self.schema)
             self._change(blocks, singles, ids, places)
+        with self._writing:
+            self._keep_up(looking=True)
 
     def remove(self, id: Id, /) -> None:
         """Remove a subscription."""
         plain = read_id(id)
-        self._know_ids()
-        with self._writing, self._lock:
-            self._begin_change()
-            self._take_out(plain, self._found(plain))
-            self._size -= 1
+        with self._writing:
+            self._know_ids()
+            with self._lock:
+                self._begin_change()
+                self._take_out(plain, self._found(plain))
+                self._size -= 1
+            self._keep_up()
 
     def remove_many(self, ids: Iterable[Id] | pa.Array, /) -> None:
         """Remove subscriptions: all of them, or none if one is unknown."""
         leaving = read_ids(ids)
-        self._know_ids()
-        with self._writing, self._lock:
-            self._begin_change()
-            self._drop(leaving, self._locate(leaving))
-            self._size -= len(leaving)
-            self._merge_if_due()
+        with self._writing:
+            self._know_ids()
+            with self._lock:
+                self._begin_change()
+                self._drop(leaving, self._locate(leaving))
+                self._size -= len(leaving)
+            self._keep_up(looking=True)
 
     def _begin_change(self) -> None:
         if self._read_only:
@@ -314,9 +342,7 @@ class Index:
         count = sum(len(block) for block in blocks) + len(singles)
         growth = count - (0 if old is None else len(old))
         if count < _MANY:
-            new = singles + [block.subscription(i) for block in blocks for i in range(len(block))]
-            for subscription in new:
-                _ = subscription.bound
+            new = singles + [each for block in blocks for each in block.subscriptions()]
             with self._lock:
                 if old is not None:
                     self._drop(old, places)
@@ -324,13 +350,13 @@ class Index:
                 self._size += growth
         else:
             segment = self._compiled(blocks, singles)
-            with self._lock:
-                if old is not None:
-                    self._drop(old, places)
-                self._lives.append(Live(segment))
-                self._size += growth
-        self._compile_if_many()
-        self._merge_if_due()
+            with self._adding:
+                self._make_room()
+                with self._lock:
+                    if old is not None:
+                        self._drop(old, places)
+                    self._lives.append(Live(segment))
+                    self._size += growth
 
     # -- compiling and merging
 
@@ -340,22 +366,57 @@ class Index:
         with aside.first():
             return self._compiler.compile(blocks, singles, ranged)
 
-    def _compile_if_many(self) -> None:
-        if len(self._pending) >= _PENDING:
-            self._version()
-            self._merge_if_due()
+    def _keep_up(self, *, looking: bool = False) -> None:
+        """After a change: compile what is pending if it is much, and have merged what is due.
 
-    def _version(self) -> Version:
-        """What a reader works on; pending subscriptions are compiled first, aside."""
+        A writer that has removed more than there is waits until that is gone.
+        """
+        if len(self._pending) >= _PENDING:
+            self._version(waiting=True)
+        elif not looking and self._changed % _CHECKED:
+            return
+        self._merge_if_due()
+        while True:
+            with self._lock:
+                gone = [live for live in self._mergeable(self._lives) if live.dead]
+                if sum(live.dead for live in gone) <= max(self._size, _GONE):
+                    return
+                if self._taken and not self._merged.wait(_PAUSE):
+                    return  # until the next change
+                gone = sorted(self._free(gone), key=lambda live: -live.dead)[:TOGETHER]
+            self._merge(gone, know_ids=True)
+
+    def _version(self, *, waiting: bool = False) -> Version:
+        """What a reader works on; pending subscriptions are compiled first, aside.
+
+        They stay pending if somebody else adds a segment just now, unless that is waited for.
+        """
         with self._lock:
             version = tuple(live.version() for live in self._lives)
             if not self._pending:
                 return version
             taken = dict(self._pending)
         segment = self._compiled([], list(taken.values()))
-        with self._lock:
-            self._publish(segment, taken)
+        if self._adding.acquire(blocking=waiting):
+            try:
+                self._make_room()
+                with self._lock:
+                    self._publish(segment, taken)
+            finally:
+                self._adding.release()
+            self._merge_if_due(now=len(self._lives) > _CROWDED)
         return (*version, (segment, ALL_ALIVE))
+
+    def _make_room(self) -> None:
+        """See to it that there may be one segment more, which whoever calls is about to add."""
+        while True:
+            with self._lock:
+                if len(self._lives) < MOST:
+                    return
+                chosen = crowd(self._free(self._lives), _MANY)
+                if not chosen:  # others are at it, with all of them
+                    self._merged.wait(_PAUSE)
+            self._merge(chosen, know_ids=True)
 
     def _publish(self, segment: Segment, taken: dict[Id, Subscription]) -> None:
         """Put a segment in the place of the pending subscriptions it was made of."""
@@ -378,37 +439,54 @@ class Index:
         known to the caller: after many changes, before saving.
         """
         with self._writing:
-            self._version()
+            self._version(waiting=True)
             self._hurry = True
             self._wake.set()
             try:
                 self._wait()
+                while (lives := self._unmerged()) is not None:
+                    self._merge(lives)
             finally:
                 self._hurry = False
-            with self._lock:
-                lives = list(self._lives)
-            if len(lives) > 1 or any(live.dead for live in lives):
-                self._merge(lives)
+
+    def _unmerged(self) -> list[Live] | None:
+        """Some segments to be merged if there is to be one in the end; None if there is."""
+        with self._lock:
+            while self._taken and self._merged.wait(_PAUSE):
+                pass
+            if len(self._lives) < 2 and not any(live.dead for live in self._lives):
+                return None
+            return sorted(self._free(self._lives), key=lambda live: live.size)[:TOGETHER]
 
     def _wait(self) -> None:
         merging = self._merging
         if merging is not None:
             merging.join()
 
-    def _merge_if_due(self) -> None:
+    def _merge_if_due(self, *, now: bool = True) -> None:
+        """Have merged what is due, now or when changes pause, and what is left when they do."""
         with self._lock:
-            if self._due():
+            is_due = bool(self._due())
+            if is_due and now:
                 self._wake.set()
-            elif not self._left():
+            elif not is_due and not self._left():
                 return
             if self._merging is None:
                 self._merging = aside.start(self._merge_aside, self._wake.set, "tidegate-merge")
 
     def _due(self) -> list[Live]:
-        return due([live for live in self._lives if live is not self._apart], _MANY)
+        return due(self._mergeable(self._free(self._lives)), _MANY)[:TOGETHER]
 
     def _left(self) -> list[Live]:
-        return left([live for live in self._lives if live is not self._apart])
+        return left(self._mergeable(self._free(self._lives)))[:TOGETHER]
+
+    def _free(self, lives: list[Live]) -> list[Live]:
+        """Those that nobody merges just now."""
+        return [live for live in lives if live not in self._taken]
+
+    def _mergeable(self, lives: list[Live]) -> list[Live]:
+        """Those that are not to stay as they are."""
+        return [live for live in lives if live is not self._apart]
 
     def _merge_aside(self) -> None:
         """Merge what is due, and what is left when changes pause for as long as that took."""
@@ -416,14 +494,17 @@ class Index:
         try:
             while True:
                 with self._lock:
-                    self._wake.clear()
-                    chosen, changed = self._due(), self._changed
-                    if not chosen and (self._hurry or not self._left()):
+                    changed = self._changed
+                    if not self._due() and (self._hurry or not self._left()):
                         self._merging = None
                         return
-                if not chosen and not self._wake.wait(max(_PAUSE, took)):
-                    with self._lock:
-                        chosen = self._left() if self._changed == changed else []
+                woken = self._hurry or self._wake.wait(max(_PAUSE, took))
+                with self._lock:
+                    paused = not woken and self._changed == changed
+                    chosen = self._due() if woken or paused else []
+                    if not chosen:
+                        self._wake.clear()
+                        chosen = self._left() if paused else []
                 aside.step()
                 if chosen:
                     start = time.perf_counter()
@@ -439,9 +520,20 @@ class Index:
 
         If changes go on, the next one needs its ids: they are entered here, aside.
         """
-        lives = sorted(lives, key=lambda live: -live.size)  # what the largest has stays as it is
         with self._lock:
+            lives = [live for live in self._free(self._lives) if live in lives]
+            lives.sort(key=lambda live: -live.size)  # what the largest has stays as it is
+            self._taken += lives
             versions = tuple(live.version() for live in lives)
+        try:
+            if lives:
+                self._replace(lives, versions, know_ids)
+        finally:
+            with self._lock:
+                self._taken = [live for live in self._taken if live not in lives]
+                self._merged.notify_all()
+
+    def _replace(self, lives: list[Live], versions: Version, know_ids: bool) -> None:
         kept = [living_codes(segment, alive) for segment, alive in versions]
         merged, place = self._compiler.merge([segment for segment, _ in versions], kept)
         if know_ids:
@@ -456,6 +548,8 @@ class Index:
                 before += len(codes)
             rest = [live for live in self._lives if live not in lives]
             self._lives = [new, *rest] if new.size else rest
+            if self._apart in lives:
+                self._apart = None
 
     # -- files
 
@@ -563,7 +657,7 @@ class Index:
     def match_batch(self, batch: Any, /) -> pa.Table:
         """Which event meets which subscription, as pairs of an event's row and an id.
 
-        A batch is an Arrow record batch or table, a pandas frame, or a list of mappings; or what
+        A batch is an Arrow table or what speaks Arrow, a data frame, or a list of mappings; or what
         `engine.encoded.encode` made of one, for several indexes to share. The ids are
         dictionary-encoded; within each chunk of the table, pairs are grouped by event.
         """
@@ -621,20 +715,33 @@ class Index:
         with self._lock:
             for attribute, count in found.items():
                 if count:
-                    self._incomparable[attribute] = self._incomparable.get(attribute, 0) + count
+                    self._incomparable[attribute] = self._incomparable.pop(attribute, 0) + count
+                    if len(self._incomparable) > _COUNTED:
+                        del self._incomparable[next(iter(self._incomparable))]
 
     @property
     def incomparable(self) -> dict[str, int]:
-        """Per attribute, how many values of events were of a family no predicate compares with."""
+        """Per attribute, how many values of events were of a family no predicate compares with.
+
+        Of the 4,096 attributes on which such values came last.
+        """
         with self._lock:
             return dict(self._incomparable)
 
     def describe(self) -> Description:
-        """How many subscriptions sit in which structure, and the memory of each."""
+        """How many subscriptions sit in which structure, the memory of each, and of the caches."""
         with self._lock:
             lives, pending = list(self._lives), len(self._pending)
         structures: list[Structure] = []
         for live in lives:
             structures += live.segment.structures()
         removed = sum(live.dead for live in lives)
-        return Description(self._size, tuple(structures), len(lives), pending, removed)
+        known, shapes = self._compiler.meanings, kept(self.schema)
+        caches = (
+            Cache("what predicates mean", len(known), known.nbytes, MOST_BYTES),
+            Cache(
+                "shapes of texts, for all indexes", len(shapes), shapes.nbytes, shapes.most_bytes
+            ),
+        )
+        found = tuple(structures)
+        return Description(self._size, found, len(lives), pending, removed, MOST, caches)

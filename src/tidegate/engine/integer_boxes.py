@@ -5,7 +5,8 @@ put into a short **tail** that is compared one by one. A full tail is packed int
 with it the segments before it that are not several times as large (the logarithmic method of
 Bentley and Saxe, "Decomposable Searching Problems I", 1980): segments lie end to end in the same
 arrays, the largest first, and only the last ones are packed anew. A box that is removed loses its
-flags, and goes when its segment is packed the next time.
+flags, and goes when its segment is packed the next time; packing all of them makes the arrays as
+short as they can be.
 """
 
 from collections.abc import Sequence
@@ -21,6 +22,7 @@ Integers: TypeAlias = NDArray[np.int64]
 _Scalar = TypeVar("_Scalar", bound=np.generic)
 
 _TAIL: Final = 256  # boxes
+_ENDS: Final = 16  # of a box in the tail, for which there is always room
 _TIMES: Final = 4  # as large as what is to be packed, a segment is left as it is
 _ROOM: Final = 65_536  # handles of the answers to several questions
 _NO: Final = np.empty(0, np.int64)
@@ -124,9 +126,10 @@ class IntegerBoxes:
         upto = np.empty((count, 2), np.int64)
         pieces: list[tuple[Integers, Integers]] = []
         done = 0
+        room = min(_ROOM, count * self._count)
         while done < count:
             begin = done
-            done = self._search(bounds, sure, asked, within, begin, upto, _ROOM)
+            done = self._search(bounds, sure, asked, within, begin, upto, room)
             pieces.append(self._answers(*upto[done - 1].tolist()))
             if begin > 0:
                 upto[begin:done] += upto[begin - 1]
@@ -186,6 +189,31 @@ class IntegerBoxes:
             self._answer = _NO
             return answer[:found], in_doubt
         return answer[:found].copy(), in_doubt
+
+    @property
+    def idle(self) -> int:
+        """How many slots are kept for boxes to come."""
+        return len(self._free)
+
+    def compact(self) -> list[int]:
+        """Give all boxes new slots, from 0 on, and keep no others; the handles in that order."""
+        self.pack()
+        count = self._count
+        self._slots[:count] = np.arange(count)
+        self._positions = np.arange(max(count, _TAIL))
+        self._free = []
+        handles: list[int] = (self._tags[:count] >> kernels.FLAG_BITS).tolist()
+        return handles
+
+    def sides(self) -> Integers:
+        """The sides on which boxes end; all are packed."""
+        return self._packed.sides[: self._sizes[-1][0], kernels.ID]
+
+    def renumber(self, new: Integers) -> None:
+        """Give sides other numbers, in the same order; all boxes are packed."""
+        own = self.sides()
+        own[:] = new[own]
+        self._sides = int(own.max()) + 1 if len(own) else 0
 
     def relabel(self, side: int, old: Integers, new: Integers) -> None:
         """Move the ends on a side that are at `old` places to the `new` ones; both ascend.
@@ -252,10 +280,24 @@ class IntegerBoxes:
         self._positions[self._slots[start:stop]] = np.arange(start, stop)
         del self._sizes[begin + 1 :]
         self._segments = self._segments[:begin]
+        if begin == 0:
+            self._shorten(stop)
         if stop > start:
             self._put(segment, start, stop)
         self._scratch = kernels.scratch(self._segments)
         self._count = self._packed_count = stop
+
+    def _shorten(self, count: int) -> None:
+        """Let go of room that so many boxes, all of which are packed anew, do not need."""
+        if not count:
+            self._packed = kernels.empty_segment()
+        room = 2 * max(count, _TAIL)
+        if len(self._tags) > 2 * room:
+            self._tags, self._slots = self._tags[:room].copy(), self._slots[:room].copy()
+            self._answer = _NO
+        if len(self._tail.ends) > 2 * _ENDS * _TAIL:
+            sides, ends = np.zeros(_TAIL, np.int32), np.zeros(_TAIL, np.int64)
+            self._tail = kernels.Listed(self._tail.first, sides, ends)
 
     def _put(self, segment: kernels.Segment, start: int, stop: int) -> None:
         """Write a segment behind the others."""
@@ -281,9 +323,12 @@ def _longer(array: NDArray[_Scalar]) -> NDArray[_Scalar]:
 
 
 def _spliced(array: NDArray[_Scalar], size: int, added: NDArray[_Scalar]) -> NDArray[_Scalar]:
-    """The array with `added` from place `size` on, in it or, if that is too short, in a new one."""
+    """The array with `added` from place `size` on, in it or, if it is too short, in a new one.
+
+    Or if it is far too long, and there is nothing before that place.
+    """
     need = size + len(added)
-    if need > len(array):
+    if need > len(array) or (not size and len(array) > 4 * need):
         longer = np.empty((need + need // 4, *array.shape[1:]), array.dtype)
         longer[:size] = array[:size]
         array = longer

@@ -14,6 +14,11 @@ from tidegate.engine.segment import Alive, Segment
 ALL_ALIVE: Final[Alive] = np.empty(0, np.uint64)
 """The bit map of a segment from which nothing has been removed."""
 
+MOST: Final = 16
+"""The segments that an index has at most."""
+TOGETHER: Final = 7
+"""The segments that are merged at once, at most: two may do so, and leave others that may be."""
+
 _BITS: Final = np.uint64(1) << np.arange(64, dtype=np.uint64)
 _ALIKE: Final = 3  # segments of like size that are merged
 _GROWTH: Final = 2.0  # a segment is like smaller ones if it is at most so many times all of them
@@ -96,8 +101,8 @@ def living_codes(segment: Segment, alive: Alive) -> NDArray[np.int64]:
 def due(lives: list[Live], few: int) -> list[Live]:
     """The segments to be merged now; those of a `few` subscriptions are all of like size.
 
-    All of them, if much has changed since the largest was made. Otherwise the smallest ones, if
-    enough of them are of like size.
+    All of them, the smallest first, if much has changed since the largest was made. Otherwise the
+    smallest ones, if enough of them are of like size.
     """
     ordered = sorted(lives, key=lambda live: live.size)
     total = sum(live.size for live in lives)
@@ -112,6 +117,21 @@ def due(lives: list[Live], few: int) -> list[Live]:
         if place >= _ALIKE:
             chosen = place
     return ordered[:chosen]
+
+
+def crowd(lives: list[Live], few: int) -> list[Live]:
+    """The segments to be merged so that there is room for one more: small ones of like size.
+
+    Two at least, if there are two: somebody waits for it.
+    """
+    chosen: list[Live] = []
+    smaller = 0
+    for live in sorted(lives, key=lambda live: live.size)[:TOGETHER]:
+        if len(chosen) > 1 and live.size > _GROWTH * max(smaller, few):
+            break
+        chosen.append(live)
+        smaller += live.size
+    return chosen if len(chosen) > 1 else []
 
 
 def left(lives: list[Live]) -> list[Live]:

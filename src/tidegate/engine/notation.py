@@ -16,6 +16,7 @@ from typing import Any, Final, TypeAlias
 from tidegate.filters.admission import admit
 from tidegate.filters.attribute import Attribute
 from tidegate.filters.expression import (
+    PATTERNS,
     And,
     Mode,
     Node,
@@ -27,6 +28,8 @@ from tidegate.filters.expression import (
     Truth,
     attribute_name,
     attribute_path,
+    base_attribute,
+    function_of,
 )
 from tidegate.filters.lines import Line, value_at
 from tidegate.filters.literals import decode, spell
@@ -81,7 +84,8 @@ def _read_predicate(spelled: list[Any], schema: Schema | None) -> Predicate:
         raise ValueError(f"{_shown(spelled)} is no predicate")
     mode, attribute, operator = Mode(spelled[0]), spelled[1], Operator(spelled[2])
     constants = tuple([_read_operand(word) for word in spelled[3:]])
-    if not _takes(operator, constants) or attribute_name(attribute_path(attribute)) != attribute:
+    named = attribute_name(attribute_path(attribute)) == base_attribute(attribute)
+    if not named or not _takes(attribute, operator, constants):
         raise ValueError(f"{_shown(spelled)} is no predicate")
     asked = Predicate(attribute, operator, constants, mode)
     if asked.is_open:
@@ -100,9 +104,11 @@ def _read_operand(word: str) -> Operand:
     return Parameter(found[1])
 
 
-def _takes(operator: Operator, constants: tuple[Operand, ...]) -> bool:
+def _takes(attribute: str, operator: Operator, constants: tuple[Operand, ...]) -> bool:
     """Whether the operator has so many constants; the second of LIKE is its escape."""
-    if operator is Operator.LIKE:
+    if operator is Operator.ILIKE and function_of(attribute) != "lower":
+        return False
+    if operator in PATTERNS:
         return len(constants) == 2 and isinstance(constants[1], str) and len(constants[1]) == 1
     if operator is Operator.IN:
         return len(constants) > 0

@@ -1,9 +1,9 @@
 """What does a column of a table of subscriptions hold?
 
 Ids, filter texts and constants come as Arrow arrays of any type that means the same: encoded or in
-chunks, of any width, unit or time zone. Here they become **plain**: one array of one of the few
-types that a `Block` may have. What has no value in Python, such as a day in the year 10000, is
-refused.
+chunks, of any width, unit or time zone, or an extension type. Here they become **plain**: one array
+of one of the few types that a `Block` may have. What has no value in Python, such as a day in the
+year 10000, is refused.
 
 Invariant: the value of a cell stays the same, but for nanoseconds, which are cut off.
 """
@@ -15,6 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from tidegate.capsules import array_of, speaks_arrow
+from tidegate.engine.plain_values import run_places
 from tidegate.engine.subscription import id_array, read_id
 from tidegate.errors import FilterTypeError, SubscriptionError, TidegateError
 from tidegate.filters.values import BIGINT_MAX
@@ -28,10 +30,12 @@ _DIGITS: Final = 38
 def read_ids(ids: Any) -> pa.Array:
     """Ids as one array of type string or int64, each of them once.
 
-    They come as an Arrow array, or as any iterable of strings or of integers.
+    They come as an Arrow array or what speaks Arrow, or as any iterable of strings or of integers.
     """
     if isinstance(ids, pa.Array | pa.ChunkedArray):
         array = _id_array(ids)
+    elif speaks_arrow(ids):
+        array = _id_array(array_of(ids))
     elif isinstance(ids, str | bytes) or not hasattr(ids, "__iter__"):
         raise SubscriptionError(f"ids come as an Arrow array or an iterable, not as {ids!r}")
     else:
@@ -44,7 +48,7 @@ def read_ids(ids: Any) -> pa.Array:
 
 
 def _id_array(ids: pa.Array | pa.ChunkedArray) -> pa.Array:
-    array = _decoded(_one_piece(ids))
+    array = _one_piece(ids)
     if array.null_count:
         row = pc.index(array.is_null(), True).as_py()
         raise SubscriptionError(f"row {row} has no id: it is NULL")
@@ -62,7 +66,7 @@ def _id_array(ids: pa.Array | pa.ChunkedArray) -> pa.Array:
 
 def read_texts(column: pa.Array | pa.ChunkedArray) -> pa.Array:
     """Filter texts as one array of type string; none of them is NULL."""
-    array = _decoded(_one_piece(column))
+    array = _one_piece(column)
     if array.null_count:
         row = pc.index(array.is_null(), True).as_py()
         raise SubscriptionError(f"row {row} has no filter: it is NULL")
@@ -76,7 +80,7 @@ def plain_column(name: str, column: pa.Array | pa.ChunkedArray) -> pa.Array:
 
     Unsigned integers beyond bigint stay what they are, see `read_changes`.
     """
-    array = _decoded(_one_piece(column))
+    array = _one_piece(column)
     kind, is_ = array.type, pa.types
     if array.null_count == len(array):
         return pa.nulls(len(array))
@@ -131,9 +135,12 @@ def _decimals(name: str, array: pa.Array) -> pa.Array:
 
 
 def _days(name: str, array: pa.Array) -> pa.Array:
-    days = array.cast(pa.date32())
-    _check_years(name, days.cast(pa.int32()), _FIRST_DAY, _LAST_DAY)
-    return days
+    if pa.types.is_date64(array.type):  # milliseconds, of any time of the day
+        days = _floored(array.cast(pa.int64()), _MICROSECONDS // 1000)
+    else:
+        days = array.cast(pa.int32())
+    _check_years(name, days, _FIRST_DAY, _LAST_DAY)
+    return days.cast(pa.int32()).cast(pa.date32())
 
 
 def _moments(name: str, array: pa.Array) -> pa.Array:
@@ -141,11 +148,16 @@ def _moments(name: str, array: pa.Array) -> pa.Array:
     ticks = array.cast(pa.int64())
     unit = array.type.unit
     if unit == "ns":
-        values = np.floor_divide(ticks.fill_null(0).to_numpy(), 1000)
-        ticks = pa.array(values, mask=array.is_null().to_numpy(zero_copy_only=False))
+        ticks = _floored(ticks, 1000)
     per_day = {"s": 86_400, "ms": 86_400_000}.get(unit, _MICROSECONDS)
     _check_years(name, ticks, _FIRST_DAY * per_day, (_LAST_DAY + 1) * per_day - 1)
     return pc.multiply(ticks, _MICROSECONDS // per_day).cast(_MOMENT)
+
+
+def _floored(ticks: pa.Array, divisor: int) -> pa.Array:
+    """Divided, and rounded down, which Arrow's own division does not."""
+    values = np.floor_divide(ticks.fill_null(0).to_numpy(), divisor)
+    return pa.array(values, mask=ticks.is_null().to_numpy(zero_copy_only=False))
 
 
 def _check_years(name: str, ticks: pa.Array, first: int, last: int) -> None:
@@ -155,17 +167,29 @@ def _check_years(name: str, ticks: pa.Array, first: int, last: int) -> None:
 
 
 def _one_piece(column: pa.Array | pa.ChunkedArray) -> pa.Array:
-    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    """A column as one array, without its encoding or the name of its type."""
+    try:
+        if not isinstance(column, pa.ChunkedArray):
+            return _decoded(column)
+        if column.num_chunks < 2:
+            return _decoded(column.combine_chunks())
+        return pa.concat_arrays([_decoded(chunk) for chunk in column.chunks])
+    except (pa.ArrowException, NotImplementedError, IndexError) as error:
+        raise TidegateError(
+            f"a column of the Arrow type {column.type} cannot be read: {error}"
+        ) from None
 
 
 def _decoded(array: pa.Array) -> pa.Array:
-    if pa.types.is_run_end_encoded(array.type):
-        array = pc.run_end_decode(array)
-    if not pa.types.is_dictionary(array.type):
-        return array
-    if _is_view(array.type.value_type):  # which Arrow does not decode
-        array = pa.DictionaryArray.from_arrays(array.indices, array.dictionary.cast(pa.string()))
-    return array.dictionary_decode()
+    kind = array.type
+    if isinstance(kind, pa.BaseExtensionType):
+        is_bool = kind.extension_name == "arrow.bool8"
+        return pc.not_equal(array.storage, 0) if is_bool else _decoded(array.storage)
+    if pa.types.is_run_end_encoded(kind):
+        return _decoded(array.values).take(pa.array(run_places(array)))
+    if pa.types.is_dictionary(kind):
+        return _decoded(array.dictionary).take(array.indices)
+    return array.cast(pa.large_string()) if _is_view(kind) else array
 
 
 def _is_text(kind: pa.DataType) -> bool:

@@ -22,7 +22,7 @@ from tidegate.filters.attribute import Attribute
 from tidegate.filters.expression import Mode, Operator, Predicate
 from tidegate.filters.lines import DECIMAL, FAMILY_LINES, Line
 from tidegate.filters.meaning import allowed
-from tidegate.filters.values import BIGINT_MAX, BIGINT_MIN, OTHER, normal
+from tidegate.filters.values import BIGINT_MAX, BIGINT_MIN, is_constant, normal
 
 Kinds: TypeAlias = NDArray[np.uint8]
 Integers: TypeAlias = NDArray[np.int64]
@@ -105,7 +105,7 @@ class Ranges:
                 if operator is not None:
                     constant = _typed(np.array([bits], np.int64), _TYPES[kind & 7])[0].as_py()
                     plain = normal(constant)
-                    assert plain is not OTHER
+                    assert is_constant(plain)
                     held = allowed(Predicate("x", operator, (plain,)), None)
                     start, stop = held.spans.get("decimal", (0, 0))
                     first, after = max(first, -(-start // step)), min(after, -(-stop // step))

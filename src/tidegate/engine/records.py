@@ -56,6 +56,15 @@ class Records:
             given = dict(zip(filter.parameters, constants, strict=True))
             return subscribe(id, filter, given, self._schema)
 
+    def __len__(self) -> int:
+        return 0  # they are in the file, which is mapped
+
+    def take(self, rows: NDArray[Any]) -> "Records":
+        """Some of the rows."""
+        taken = pa.array(rows)
+        number, constants = self._number.take(taken), self._constants.take(taken)
+        return Records(self._name, self._filters, number, constants, self._schema)
+
     def _filter(self, number: int) -> Filter:
         filter = self._read.get(number)
         if filter is None:

@@ -18,6 +18,7 @@ import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterable, Mapping
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -161,13 +162,20 @@ class Ruler:
                 return _LOOSE
             runs = len(found)
             start, stop = self._around(found[0][0]), self._around(found[-1][1])
-            if start is None or stop is None:
+            if start is None or stop is None or (runs > 1 and self._is_loose(found)):
                 return _LOOSE
             low, high = (start[1], stop[0]) if inner else (start[0], stop[1])
         if inner:
             low = LOWEST if low <= self.low else low
             high = HIGHEST if high >= self.high else high
         return low, high, runs, not allowed.texts
+
+    def _is_loose(self, found: list[Stretch]) -> bool:
+        """Whether one of the cuts between several stretches crosses others."""
+        return self._merges and any(
+            self._around(high) is None or self._around(low) is None
+            for (_, high), (low, _) in pairwise(found)
+        )
 
     def runs(self, allowed: ValueSet) -> list[Extent]:
         """The stretches of a set, each of them by itself."""
@@ -380,7 +388,8 @@ def _on_one_line(spans: Mapping[str, b.Bounds]) -> Mapping[str, b.Bounds] | None
     """The spans, those of numbers as one of triples; None if these do not go together."""
     whole, binary = spans.get(BIGINT.name, ()), spans.get(DOUBLE.name, ())
     exact = spans.get(DECIMAL.name, ())
-    if not (whole or binary or exact):
+    lines = bool(whole) + bool(binary) + bool(exact)
+    if lines == 0:
         return spans
     if len(whole) != len(binary):
         whole = _followed(BIGINT, binary, whole)
@@ -389,7 +398,7 @@ def _on_one_line(spans: Mapping[str, b.Bounds]) -> Mapping[str, b.Bounds] | None
     if not len(whole) == len(binary) == len(exact):
         return None
     merged = {_NUMBER.name: tuple(zip(whole, binary, exact, strict=True))}
-    if len(spans) > 3:
+    if len(spans) > lines:
         merged.update((name, own) for name, own in spans.items() if name not in _COMPONENTS)
     return merged
 

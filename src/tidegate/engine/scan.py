@@ -23,7 +23,7 @@ from tidegate.engine.tables import read_changes, read_table
 from tidegate.errors import IndexFileError, ParameterError, SubscriptionError, TidegateError
 from tidegate.filters.attribute import Attribute
 from tidegate.filters.evaluate import Explanation, Verdict, value_of, verdict
-from tidegate.filters.expression import Predicate, attribute_path, predicates
+from tidegate.filters.expression import Predicate, predicates
 from tidegate.filters.filter import Filter
 from tidegate.filters.lines import Line, value_at
 from tidegate.filters.literals import decode, spell
@@ -77,8 +77,9 @@ class ScanIndex:
         self, table: pa.Table | pa.RecordBatch, /, filter: str | Filter | None = None
     ) -> None:
         """Add the subscriptions of a table, all or none; see `subscription.read_table`."""
-        blocks = read_table(table, filter, self.schema)
-        self._add([block.subscription(row) for block in blocks for row in range(len(block))])
+        blocks, singles = read_table(table, filter, self.schema)
+        rows = [block.subscription(row) for block in blocks for row in range(len(block))]
+        self._add(rows + singles)
 
     def _add(self, subscriptions: list[Subscription]) -> None:
         self._require_writable()
@@ -193,28 +194,8 @@ class ScanIndex:
 
     def _events(self, batch: Any) -> Sequence[Mapping[str, Any]]:
         """A batch as mappings, with the attributes that are asked for."""
-        Batch(batch, self.schema)  # refuses what is no batch
-        if isinstance(batch, pa.RecordBatch):
-            table = pa.Table.from_batches([batch])
-        elif isinstance(batch, pa.Table):
-            table = batch
-        elif isinstance(batch, Sequence):
-            return batch
-        else:
-            table = pa.Table.from_pandas(batch, preserve_index=False)
         asked = {a for s in self._subscriptions.values() for a in s.filter.attributes}
-        names = sorted({attribute_path(attribute)[0] for attribute in asked})
-        for name in names:
-            if len(table.schema.get_all_field_indices(name)) > 1:
-                raise TidegateError(f"the batch has several columns named {name}")
-        chosen = [name for name in names if name in table.column_names]
-        if not chosen:
-            return [{}] * table.num_rows
-        try:
-            events: list[Mapping[str, Any]] = table.select(chosen).to_pylist()
-        except (ValueError, OverflowError) as error:
-            raise TidegateError(f"a value of the batch has no place in Python: {error}") from None
-        return events
+        return Batch(batch, self.schema).mappings(sorted(asked))
 
     def save(self, path: str | os.PathLike[str], /) -> None:
         """Write the index to a file."""

@@ -89,6 +89,7 @@ class Segment:
         for sweep in sweeps:
             aside.step()
             sweep.settle()
+        draft.conditions.settle()
         aside.step()
         order = np.argsort(rank[draft.entry], kind="stable")
         place = np.empty(len(order), np.int64)

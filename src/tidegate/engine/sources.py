@@ -3,19 +3,29 @@
 An index can say what filter and which parameters an id has, and change one parameter of several.
 For that it keeps subscriptions as they came: one by one, or in blocks of many rows of one filter,
 whose columns are kept as they are. `Sources` says of each code where its subscription stands.
+
+Parts are shared from merge to merge, and are not copied for a few rows that nobody needs any more.
+But a part most of which is not needed is made anew, of what is: so what is gone takes no more room
+than what is there.
+
+Invariant: in sources that were taken from others, at least every second row of a part that is in
+memory has a code.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from tidegate.engine.numbering import numbered, occurring
+from tidegate.engine.starts import starts
 from tidegate.engine.subscription import Block, Id, Subscription
 from tidegate.filters.filter import Filter
+
+_SLICE: Final = 4_096  # bytes around a slice that are not worth a copy
 
 
 class Part(Protocol):
@@ -23,6 +33,12 @@ class Part(Protocol):
 
     def subscription(self, row: int, id: Id) -> Subscription:
         """The subscription of a row, which has that id."""
+
+    def __len__(self) -> int:
+        """How many rows take up memory."""
+
+    def take(self, rows: NDArray[Any]) -> "Part":
+        """Some of the rows, in that order, in memory of their own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +53,22 @@ class Columns:
         constants = {name: column[row].as_py() for name, column in self.columns.items()}
         return Subscription(id, self.filter, constants)
 
+    def __len__(self) -> int:
+        return max(map(len, self.columns.values()), default=0)
+
+    def take(self, rows: NDArray[Any]) -> "Columns":
+        """Some of the rows."""
+        taken = pa.array(rows)
+        return Columns(
+            self.filter, {name: column.take(taken) for name, column in self.columns.items()}
+        )
+
+    def owned(self) -> "Columns":
+        """The same, without what is around columns that are slices of larger ones."""
+        total = sum(column.get_total_buffer_size() for column in self.columns.values())
+        own = sum(column.nbytes for column in self.columns.values())
+        return self.take(np.arange(len(self))) if total > 2 * own + _SLICE else self
+
 
 @dataclass(frozen=True, slots=True)
 class Singles:
@@ -47,6 +79,13 @@ class Singles:
     def subscription(self, row: int, id: Id) -> Subscription:
         """The subscription of a row."""
         return self.given[row]
+
+    def __len__(self) -> int:
+        return len(self.given)
+
+    def take(self, rows: NDArray[Any]) -> "Singles":
+        """Some of the rows."""
+        return Singles([self.given[row] for row in rows.tolist()])
 
 
 class Sources:
@@ -62,7 +101,7 @@ class Sources:
     @classmethod
     def of(cls, blocks: Sequence[Block], singles: Sequence[Subscription]) -> "Sources":
         """All rows of the blocks, one after the other, and behind them the others."""
-        parts: list[Part] = [Columns(block.filter, block.columns) for block in blocks]
+        parts: list[Part] = [Columns(block.filter, block.columns).owned() for block in blocks]
         sizes = [len(block) for block in blocks]
         if singles:
             parts.append(Singles(singles))
@@ -87,7 +126,17 @@ class Sources:
         """Those of some codes, without the parts that none of them needs."""
         part, row = self.part[codes], self.row[codes]
         parts = [self.parts[i] for i in occurring(part).tolist()]
-        return Sources(parts, numbered(part).astype(np.uint32), row)
+        place = numbered(part).astype(np.uint32)
+        kept = np.bincount(place, minlength=len(parts))
+        sparse = [i for i, each in enumerate(parts) if len(each) > 2 * kept[i]]
+        if sparse:
+            order = np.argsort(place, kind="stable")
+            begin = starts(kept)
+            for i in sparse:
+                mine = order[begin[i] : begin[i + 1]]
+                parts[i] = parts[i].take(row[mine])
+                row[mine] = np.arange(len(mine), dtype=np.uint32)
+        return Sources(parts, place, row)
 
 
 def concatenate(all_sources: Sequence[Sources]) -> Sources:

@@ -8,6 +8,11 @@ the end, the larger the box.
 Several stores may share a space: a constant that stands in all of them is then put on its ruler
 once, and found there by the others.
 
+What removed filters needed stays for a while: tidying up takes as long as looking at everything, so
+it is done after as many removals as there are filters, and `_CHURN` more. Then cuts go at which no
+box ends and, without a schema, dimensions that no box has a limit on; with one, there are no more
+dimensions than the schema has attributes.
+
 Without its conditions on text, a filter that is one box with one run of values on each attribute is
 a box in the space. Any other has **parts** that are, and a **hull**, the smallest box around them.
 """
@@ -16,7 +21,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import product
 from typing import Final, NamedTuple, TypeAlias
-from weakref import WeakSet
+from weakref import WeakSet, finalize
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,7 +50,7 @@ class Extents(NamedTuple):
 MAX_PARTS: Final = 64
 """Parts that a filter may have; one that would have more has its hull for its only part."""
 _CHURN: Final = 1024
-"""Removals, beside one for each filter, after which the rulers forget what is no longer needed."""
+"""Removals, beside one for each filter, after which what is no longer needed is given up."""
 
 
 class Space:
@@ -58,6 +63,7 @@ class Space:
     def __init__(self, schema: Schema | None) -> None:
         self.schema: Final = schema
         self._stores: WeakSet[IntegerBoxes] = WeakSet()
+        self._died: list[None] = []  # one for each store that is no longer there
         self._filters = 0  # of all stores
         self._removed = 0
         self.rulers: dict[str, Ruler] = {}
@@ -68,12 +74,15 @@ class Space:
     def join(self, boxes: IntegerBoxes) -> None:
         """Know the boxes of another store, for as long as it is there."""
         self._stores.add(boxes)
+        finalize(boxes, self._died.append, None).atexit = False
 
     def take_in(self, own: Boxes, attributes: Iterable[str]) -> None:
         """Put the cuts of a filter's boxes on their rulers, and make dimensions for attributes.
 
         Where labels have to move to make room, the boxes of all stores move with them.
         """
+        if self._died:
+            self._tidy_up()
         self._filters += 1
         rulers = self.rulers
         known = len(rulers)
@@ -89,11 +98,7 @@ class Space:
                     moved[name] = None
         if not moved and len(rulers) == known:
             return
-        self.whole = np.array([(r.low, -r.high) for r in rulers.values()], np.int64).ravel()
-        self.no_limits = (
-            np.full(len(self.whole), UNBOUNDED_BELOW, np.int64),
-            np.full(len(self.whole), UNBOUNDED_ABOVE, np.int64),
-        )
+        self._measure()
         for name in moved:
             for side, old, new in self._moves(name):
                 for boxes in self._stores:
@@ -112,16 +117,53 @@ class Space:
             yield side, old, new
             yield side + 1, -old[::-1], -new[::-1]
 
+    def _measure(self) -> None:
+        """Look up how far the dimensions reach."""
+        ends = [(ruler.low, -ruler.high) for ruler in self.rulers.values()]
+        self.whole = np.array(ends, np.int64).ravel()
+        self.no_limits = (
+            np.full(len(self.whole), UNBOUNDED_BELOW, np.int64),
+            np.full(len(self.whole), UNBOUNDED_ABOVE, np.int64),
+        )
+
     def remove(self) -> None:
-        """Be told that a filter has gone; now and then, give up cuts at which nothing ends."""
+        """Be told that a filter has gone; now and then, tidy up."""
         self._filters -= 1
         self._removed += 1
-        if self._removed > self._filters + _CHURN:
-            self._removed = 0
-            for boxes in self._stores:
-                boxes.pack()
-            for name, ruler in self.rulers.items():
-                ruler.forget(self._ends(self.sides[name]))
+        self._tidy_up()
+
+    def _tidy_up(self) -> None:
+        """If it is time, give up what no box needs."""
+        if self._died:  # with filters that were never removed
+            self._died.clear()
+            left = sum(map(len, self._stores))
+            self._removed += max(0, self._filters - left)
+            self._filters = left
+        if self._removed <= self._filters + _CHURN:
+            return
+        self._removed = 0
+        for boxes in self._stores:
+            boxes.pack()
+        if self.schema is None:
+            self._drop_dimensions()
+        for name, ruler in self.rulers.items():
+            ruler.forget(self._ends(self.sides[name]))
+
+    def _drop_dimensions(self) -> None:
+        """Give up dimensions that no box has an end on; the others close ranks."""
+        used = {side // 2 for boxes in self._stores for side in boxes.sides().tolist()}
+        kept = [name for name, side in self.sides.items() if side // 2 in used]
+        if len(kept) == len(self.rulers):
+            return
+        new = np.full(len(self.whole), -1, np.int64)
+        for i, name in enumerate(kept):
+            side = self.sides[name]
+            new[side : side + 2] = 2 * i, 2 * i + 1
+        self.rulers = {name: self.rulers[name] for name in kept}
+        self.sides = {name: 2 * i for i, name in enumerate(kept)}
+        self._measure()
+        for boxes in self._stores:
+            boxes.renumber(new)
 
     def _ends(self, side: int) -> set[int]:
         """The labels at which boxes start or stop on an attribute."""

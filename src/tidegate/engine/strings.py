@@ -21,12 +21,7 @@ class Strings(Sequence[str]):
         if not isinstance(given, pa.Array):
             self._plain = given
             return
-        try:
-            given.validate(full=True)
-        except pa.ArrowInvalid as error:
-            raise TidegateError(
-                f"a column of strings holds bytes that are no UTF-8: {error}"
-            ) from None
+        require_utf8(given)
         self._array = given
 
     @property
@@ -56,6 +51,14 @@ class Strings(Sequence[str]):
     def __getitem__(self, place: slice) -> Sequence[str]: ...
     def __getitem__(self, place: int | slice) -> str | Sequence[str]:
         return self.plain[place]
+
+
+def require_utf8(texts: pa.Array) -> None:
+    """Refuse an array of strings that holds other bytes."""
+    try:
+        texts.validate(full=True)
+    except pa.ArrowInvalid as error:
+        raise TidegateError(f"a column of strings holds bytes that are no UTF-8: {error}") from None
 
 
 NO_STRINGS: Final = Strings()

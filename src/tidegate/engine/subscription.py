@@ -11,6 +11,7 @@ Invariant: the constants of a subscription are values that its filter admits.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from numbers import Integral
+from types import MappingProxyType
 from typing import Any, Final, TypeAlias
 
 import pyarrow as pa
@@ -23,7 +24,9 @@ from tidegate.filters.values import BIGINT_MAX, BIGINT_MIN, OTHER, Constant, nor
 
 Id: TypeAlias = str | int
 
-_ALIKE: Final = 16  # subscriptions of one filter that make a block
+ALIKE: Final = 16
+"""Subscriptions of one filter that make a block."""
+NO_PARAMETERS: Final[Mapping[str, Constant]] = MappingProxyType({})
 _ALWAYS_FITTING: Final = frozenset((bool, int, float))
 _ARROW: Final = {bool: pa.bool_(), int: pa.int64(), float: pa.float64(), str: pa.string()}
 
@@ -64,7 +67,7 @@ def subscribe(
     """
     plain, read = read_id(id), read_filter(filter, schema)
     if not parameters and not read.parameters:
-        return Subscription(plain, read, {})
+        return Subscription(plain, read, NO_PARAMETERS)
     require_parameters(read, parameters)
     bound = read.bind(**parameters)
     constants = {name: constant(name, parameters[name]) for name in read.parameters}
@@ -168,14 +171,23 @@ class Block:
         parameters = {name: column[row].as_py() for name, column in self.columns.items()}
         return Subscription(self.ids[row].as_py(), self.filter, parameters)
 
+    def subscriptions(self) -> list[Subscription]:
+        """All of them."""
+        columns = [column.to_pylist() for column in self.columns.values()]
+        rows = zip(*columns, strict=True) if columns else [()] * len(self)
+        return [
+            Subscription(id, self.filter, dict(zip(self.columns, row, strict=True)))
+            for id, row in zip(self.ids.to_pylist(), rows, strict=True)
+        ]
+
 
 def gathered(
     blocks: list[Block], singles: list[Subscription]
 ) -> tuple[list[Block], list[Subscription]]:
     """The same subscriptions, those of one filter as a block if there are enough of them."""
-    large = [block for block in blocks if len(block) >= _ALIKE]
-    small = [block for block in blocks if len(block) < _ALIKE]
-    rest = [block.subscription(row) for block in small for row in range(len(block))]
+    large = [block for block in blocks if len(block) >= ALIKE]
+    small = [block for block in blocks if len(block) < ALIKE]
+    rest = [each for block in small for each in block.subscriptions()]
     by_filter: dict[int, list[Subscription]] = {}
     for subscription in singles:
         if subscription.parameters:
@@ -183,7 +195,7 @@ def gathered(
         else:
             rest.append(subscription)
     for alike in by_filter.values():
-        block = _block(alike) if len(alike) >= _ALIKE else None
+        block = _block(alike) if len(alike) >= ALIKE else None
         if block is not None:
             large.append(block)
         else:

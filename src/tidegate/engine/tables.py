@@ -1,8 +1,9 @@
 """Which subscriptions does a table hold?
 
-`read_table` makes `Block`s of an Arrow table: all rows of one filter text together, their constants
-still in columns. A text is parsed once however many rows have it, and constants are looked at one
-by one only where whether they fit hangs on their value.
+`read_table` makes `Block`s of a table, Arrow's or of what speaks Arrow: all rows of one filter text
+together, their constants still in columns. A text is parsed once however many rows have it, and
+constants are looked at one by one only where whether they fit hangs on their value. Texts
+without parameters that hardly any other row has are subscriptions by themselves.
 
 Invariant: a row is accepted, refused and understood as `Filter.bind` would with its cells.
 """
@@ -10,6 +11,7 @@ Invariant: a row is accepted, refused and understood as `Filter.bind` would with
 from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
+from itertools import pairwise
 from typing import Any, Final
 
 import numpy as np
@@ -17,8 +19,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from tidegate.capsules import speaks_arrow, table_of
 from tidegate.engine.plain_columns import is_wide, of_one_kind, plain_column, read_ids, read_texts
-from tidegate.engine.subscription import Block, read_filter
+from tidegate.engine.subscription import (
+    ALIKE,
+    NO_PARAMETERS,
+    Block,
+    Subscription,
+    read_filter,
+)
 from tidegate.errors import ParameterError, SubscriptionError, TidegateError
 from tidegate.filters.admission import always_fits
 from tidegate.filters.expression import Parameter, Predicate, predicates
@@ -30,26 +39,38 @@ _NULLS: Final = pa.null()
 
 def read_table(
     table: pa.Table | pa.RecordBatch, filter: str | Filter | None, schema: Schema | None
-) -> list[Block]:
+) -> tuple[list[Block], list[Subscription]]:
     """The subscriptions of a table: columns `id`, `filter` unless it is given, and parameters.
 
     >>> rows = pa.table({"id": ["a", "b"], "filter": ["x < :p", "x > 1"], "p": [5, None]})
-    >>> [(str(block.filter), block.ids.to_pylist()) for block in read_table(rows, None, None)]
-    [('x < :p', ['a']), ('x > 1', ['b'])]
+    >>> [block], [single] = read_table(rows, None, None)
+    >>> str(block.filter), block.ids.to_pylist(), str(single.filter), single.id
+    ('x < :p', ['a'], 'x > 1', 'b')
     """
     cells = _cells(table)
     ids = read_ids(cells.pop("id"))
     texts = None if filter is not None else _texts(cells)
     columns = {name: plain_column(name, column) for name, column in cells.items()}
     if not len(ids):
-        return []
+        return [], []
     rows = _Rows(ids, columns)
     if filter is not None:
         codes, filters = np.zeros(len(ids), np.int64), [read_filter(filter, schema)]
     else:
         codes, filters = _parsed(texts, ids, schema)
     _require_columns(filters, codes, rows)
-    return list(_blocks(filters, codes, rows))
+    own = _own_texts(filters, codes) if filter is None else np.zeros(len(ids), np.bool_)
+    chosen = np.flatnonzero(own)
+    named = zip(ids.take(pa.array(chosen)).to_pylist(), codes[chosen].tolist(), strict=True)
+    singles = [Subscription(id, filters[code], NO_PARAMETERS) for id, code in named]
+    return list(_blocks(filters, codes, rows, np.flatnonzero(~own))), singles
+
+
+def _own_texts(filters: list[Filter], codes: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Which rows have a text without parameters that few others have."""
+    plain = np.array([not filter.parameters for filter in filters], np.bool_)
+    own: NDArray[np.bool_] = (plain & (np.bincount(codes, minlength=len(filters)) < ALIKE))[codes]
+    return own
 
 
 def read_changes(table: pa.Table | pa.RecordBatch) -> tuple[pa.Array, dict[str, pa.Array]]:
@@ -76,7 +97,11 @@ def columns_of(table: Any) -> dict[str, pa.ChunkedArray]:
     if isinstance(table, pa.RecordBatch):
         table = pa.Table.from_batches([table])
     if not isinstance(table, pa.Table):
-        raise TidegateError(f"an Arrow table or record batch is wanted, not a {type(table)}")
+        if not speaks_arrow(table):
+            raise TidegateError(
+                f"an Arrow table, or what speaks Arrow, is wanted, not a {type(table).__name__}"
+            )
+        table = table_of(table)
     names: list[str] = table.column_names
     if len(set(names)) < len(names):
         again = next(name for name in names if names.count(name) > 1)
@@ -123,6 +148,8 @@ class _Rows:
 def _require_columns(filters: list[Filter], codes: NDArray[np.int64], rows: _Rows) -> None:
     """Every parameter has a column, and where a row's filter does not name it, the cell is NULL."""
     for code, filter in enumerate(filters):
+        if not filter.parameters:
+            continue
         missing = [f":{name}" for name in filter.parameters if name not in rows.columns]
         if missing:
             error = ParameterError(f"the table has no column for {', '.join(missing)}")
@@ -140,16 +167,18 @@ def _require_columns(filters: list[Filter], codes: NDArray[np.int64], rows: _Row
             raise error
 
 
-def _blocks(filters: list[Filter], codes: NDArray[np.int64], rows: _Rows) -> Iterator[Block]:
-    """The rows of each filter together, and apart those whose integers are of another kind."""
+def _blocks(
+    filters: list[Filter], codes: NDArray[np.int64], rows: _Rows, chosen: NDArray[np.int64]
+) -> Iterator[Block]:
+    """Some rows: those of a filter together, and apart if their integers are of another kind."""
     keys = codes
     for column in rows.columns.values():
         if pa.types.is_uint64(column.type):
             keys = np.unique(keys * 2 + is_wide(column), return_inverse=True)[1]
-    order = np.argsort(keys, kind="stable")
+    order = chosen[np.argsort(keys[chosen], kind="stable")]
     ordered = rows if len(filters) == 1 and keys is codes else rows.take(order)
-    starts = np.flatnonzero(np.diff(keys[order], prepend=-1))
-    for start, stop in zip(starts, [*starts[1:], len(order)], strict=True):
+    ends = [*np.flatnonzero(np.diff(keys[order], prepend=-1)).tolist(), len(order)]
+    for start, stop in pairwise(ends):
         filter = filters[codes[order[start]]]
         ids = ordered.ids.slice(start, stop - start)
         columns = {
