@@ -2,11 +2,14 @@
 
 Filters come in families of one shape, so that a subscription can be updated within its own. Beside
 families of ranges and lists on few attributes, where much is covered, overlaps and merges, there
-are filters at random over the whole language.
+are filters at random over the whole language and, without a schema, filters on one attribute that
+has values of all families.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import cache, cached_property, partial
 from random import Random
 from typing import Any
@@ -14,6 +17,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 import tidegate as tg
+from tests import families as mixed
 from tests import generate
 from tests.overlay.words import WORDS, WordKind, Words
 from tests.overlay.world import Make, World
@@ -102,19 +106,39 @@ VALUES: dict[str, list[Any]] = {
 ALWAYS = ["volume IS NULL OR volume IS NOT NULL", "volume >= 0", "price > 0.0D", "symbol > 'a'"]
 
 
+MIXED = [
+    "any = :o OR any = :f",
+    "any = :f OR any = :g OR any IS NULL",
+    "any >= :f OR any = :o OR any = TRUE",
+    "any < :o OR any = :f",
+    "(any < :f OR any > :o) AND any IS NOT NULL",
+]
+"""Templates on an attribute that has values of all families."""
+
+
 def attributes(seed: int = 7, *, typed: bool = False) -> Pool:
     rng = Random(seed)
     schema = tg.Schema(generate.TYPES) if typed else None
     events = generate.events(rng, 120)
+    values = VALUES
+    if not typed:
+        present = [v for v in mixed.VALUES if v is not None and not isinstance(v, bytes)]
+        others = [v for v in present if not isinstance(v, int | float | Decimal)]
+        few = [math.nan, math.inf, 0.5, 0.1, Decimal("0.5"), 2**53 + 1, 2.0**53]
+        values = VALUES | {"o": others, "f": few, "g": few}
+        events = [event | {"any": rng.choice([None, *present])} for event in events]
     kind = Attributes(schema, Histogram.from_events(events, schema))
     families = []
-    for text in TEMPLATES:
+    for text in TEMPLATES if typed else [*TEMPLATES, *MIXED]:
         names = tg.parse(text, schema).parameters
-        drawn = [{name: rng.choice(VALUES[name]) for name in names} for _ in range(9)]
+        drawn = [{name: rng.choice(values[name]) for name in names} for _ in range(9)]
         made = [kind.parse(text, **given) for given in drawn]
         families.append(list(dict.fromkeys(f for f in made if f.shape == made[0].shape)))
     families += [[kind.parse(text)] for text in ALWAYS]
     families += [[kind.parse(str(c))] for c in generate.filters(rng, 14, typed)]
+    if not typed:
+        drawn_mixed = [mixed.on_one_attribute(rng, "any") for _ in range(8)]
+        families += [[kind.parse(text)] for text in drawn_mixed]
     return Pool(kind, families, events)
 
 

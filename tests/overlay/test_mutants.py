@@ -3,7 +3,7 @@
 Each is run on histories until one of them breaks the contract.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
@@ -20,6 +20,7 @@ from tests.overlay.histories import (
     words,
 )
 from tidegate.algebra.relate import intersects
+from tidegate.engine import ruler
 from tidegate.engine.space import Space
 from tidegate.overlay import broker as broker_module
 from tidegate.overlay import policy as policy_module
@@ -183,6 +184,22 @@ def test_an_advertisement_that_is_ignored_is_caught(
 
 def test_overlaps_that_says_no_when_unsure_is_caught() -> None:
     assert caught(unsure(), "covering", advertisements=True, make=Broker)
+
+
+@pytest.mark.parametrize("policy", ["simple", "covering"])
+def test_values_that_are_lost_beside_a_number_are_caught(
+    policy: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The box store would not find `y = 'b' OR y = 0.5` for the event 'b'."""
+    real = ruler._on_one_line
+
+    def on_one_line(spans: Mapping[str, Any]) -> Any:
+        found = real(spans)
+        lost = found is not None and "number" in found and len(spans) <= 3
+        return {"number": found["number"]} if lost and found is not None else found
+
+    monkeypatch.setattr(ruler, "_on_one_line", on_one_line)
+    assert caught(attributes(), policy, advertisements=False, make=Broker)
 
 
 def test_nothing_of_this_is_caught_without_a_mutant() -> None:

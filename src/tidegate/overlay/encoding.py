@@ -19,7 +19,7 @@ from typing import Any, Final
 from tidegate.errors import TidegateError
 from tidegate.filters.literals import decode as decode_literal
 from tidegate.filters.literals import spell
-from tidegate.filters.values import OTHER, normal
+from tidegate.filters.values import OTHER, is_constant, normal
 from tidegate.overlay.filter import Event, Kind
 from tidegate.overlay.form import flaw, is_id
 from tidegate.overlay.messages import (
@@ -168,7 +168,7 @@ def _plain_value(value: Any, depth: int) -> Any:
         return constant
     if isinstance(constant, float) and math.isfinite(constant):
         return constant
-    if constant is not OTHER:
+    if is_constant(constant):
         return [spell(constant)]
     if not isinstance(value, Mapping):
         raise TidegateError(f"this {type(value).__name__} is no value of an event")

@@ -8,6 +8,10 @@ queues. A broker that has not yet taken up a `LinkUp` still writes to the link t
 that is lost.
 
 All is deterministic: a network that is told the same things does the same.
+
+**Memory.** Brokers and clients take what stands, however long they run. Two records grow with time,
+for the report and for the oracle: the delay of each delivery (8 bytes, `Service.delays`) and, with
+advertisements, two numbers for each change of an advertisement at each broker (`Spread`).
 """
 
 from collections.abc import Callable, Iterable, Iterator

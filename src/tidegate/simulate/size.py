@@ -1,7 +1,8 @@
 """How many bytes does a message take?
 
 As many as `overlay.encoding.encode` gives. A filter goes from broker to broker as it is, so the
-bytes of each are counted once and remembered; the rest of a message is punctuation and numbers.
+bytes of each are counted once and remembered, until there are too many; the rest of a message is
+punctuation and numbers.
 """
 
 import json
@@ -11,7 +12,7 @@ from tidegate.overlay.encoding import encode, plain_event
 from tidegate.overlay.filter import Event, Kind
 from tidegate.overlay.messages import Advertise, Change, Entry, Message
 
-_REMEMBERED: Final = 2**18  # filters
+_REMEMBERED: Final = 2**14  # filters, which are kept for as long
 
 
 class Sizes:

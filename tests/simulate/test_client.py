@@ -1,0 +1,148 @@
+"""What a client tells its broker after a failure is what was accepted, and what is under way."""
+
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.simulate.networks import KIND, between, network
+from tidegate.overlay.filter import Event
+from tidegate.overlay.messages import Acknowledge, Advertise, Change, Refuse
+from tidegate.overlay.settings import Settings
+from tidegate.simulate.client import Client
+from tidegate.simulate.network import Network, Setup
+from tidegate.simulate.topology import line
+
+OTHER = KIND.parse("y = 1 AND x = 2")  # of another shape than a range
+
+
+@pytest.mark.parametrize("memory", [True, False], ids=["with its memory", "without"])
+def test_a_refused_update_is_not_told_again_after_a_restart(memory: bool) -> None:
+    net = network(line(2))
+    client = net.client("c", "b0")
+    own, another = client.subscribe(between(0, 9)), client.subscribe(between(20, 29))
+    net.run()
+    client.update(own, OTHER)
+    client.update(77, between(1, 2))
+    net.run()
+    assert [*client.refused] == [
+        "the update of 1 is another filter: remove one and add the other",
+        "the id 77 is not known",
+    ]
+    before = {own: between(0, 9), another: between(20, 29)}
+    assert client.wanted == before
+    net.crash("b0")
+    net.restart("b0", memory=memory)
+    net.run()
+    assert client.wanted == before
+    assert net.nodes["b0"].broker.routing.wanted.of("c") == before
+    assert len(client.refused) == 2, "nothing is refused again"
+
+
+def test_a_refused_subscription_is_not_told_again_and_takes_no_other_with_it() -> None:
+    """Unanswered when its broker lost its memory, it is told apart from what was accepted."""
+    net = Network(line(1), KIND, settings=Settings(filter_size=40), setup=Setup(client_delay=1.0))
+    client = net.client("c", "b0")
+    good = client.subscribe(between(0, 9))
+    net.run()
+    bad = client.subscribe(KIND.parse(f"s = '{'a' * 50}'"))
+    assert set(client.wanted) == {good, bad}
+    net.crash("b0")
+    net.restart("b0", memory=False)
+    net.run()
+    assert set(client.wanted) == {good}
+    assert [*net.nodes["b0"].broker.routing.wanted.of("c")] == [good]
+    assert len(client.refused) == 1
+    client.cancel(bad)
+    client.cancel(good)
+    net.run()
+    assert not net.nodes["b0"].broker.routing.wanted.of("c")
+    assert not client.wanted
+
+
+def test_a_refused_advertisement_is_not_told_again() -> None:
+    net = Network(line(1), KIND, settings=Settings(advertisements=True, filter_size=40))
+    client = net.client("c", "b0")
+    client.advertise(between(0, 9))
+    client.advertise(KIND.parse(f"s = '{'a' * 50}'"))
+    net.run()
+    assert [*client.offered] == [1]
+    net.crash("b0")
+    net.restart("b0", memory=False)
+    net.run()
+    assert [*net.nodes["b0"].broker.routing.offered["c"].filters] == [1]
+
+
+def test_a_client_remembers_the_last_refusals_only() -> None:
+    client = Client("c", 0, Slow())
+    for i in range(500):
+        client.hear(Refuse(None, None, str(i)))
+    assert len(client.refused) == 100
+    assert client.refused[-1] == "499"
+
+
+class Slow:
+    """A broker that answers when it is told to, and refuses what is odd; it may lose its memory."""
+
+    def __init__(self) -> None:
+        self.has: dict[int, Any] = {}
+        self.heard = 0
+        self.waiting: list[Change] = []
+
+    def to_broker(self, client: Client, message: Change | Advertise) -> None:
+        assert isinstance(message, Change)
+        self.waiting.append(message)
+
+    def publish(self, client: Client, number: int, event: Event) -> None:
+        raise AssertionError("nobody publishes")
+
+    def answer(self, client: Client) -> None:
+        """Take up one message, as a broker does: odd filters and unknown ids are refused."""
+        message = self.waiting.pop(0)
+        if message.seq == self.heard + 1:
+            self.heard += 1
+            asked = (*message.add, *message.update)
+            known = [*(x.id for x in message.update), *message.remove]
+            if any(x.filter % 2 for x in asked) or any(own not in self.has for own in known):
+                client.hear(Refuse(message.seq, None, "odd"))
+            else:
+                if message.whole:
+                    self.has.clear()
+                self.has.update((x.id, x.filter) for x in asked)
+                for own in message.remove:
+                    del self.has[own]
+        client.hear(Acknowledge(self.heard))
+
+
+@settings(max_examples=100)
+@given(seed=st.integers(0, 2**32))
+def test_once_all_is_answered_client_and_broker_agree(seed: int) -> None:
+    rng = Random(seed)
+    broker = Slow()
+    client = Client("c", 0, broker)
+    for _ in range(60):
+        what = rng.choice(("subscribe", "update", "cancel", "answer", "answer", "fail", "forget"))
+        own = rng.randint(1, 8)
+        if what == "subscribe":
+            client.subscribe_many([rng.randrange(6) for _ in range(rng.randint(1, 2))])
+        elif what == "update":
+            client.update(own, rng.randrange(6))
+        elif what == "cancel":
+            client.cancel(own)
+        elif what == "answer" and broker.waiting:
+            broker.answer(client)
+        elif what == "fail" and rng.random() < 0.3:
+            broker.waiting.clear()
+            client.reconnect(afresh=False)
+        elif what == "forget" and rng.random() < 0.3:
+            broker.waiting.clear()
+            broker.has, broker.heard = {}, 0
+            client.reconnect(afresh=True)
+    while broker.waiting:
+        broker.answer(client)
+    assert client.wanted == broker.has
+    assert not client._kept
+    assert not client._spurned
+    assert client._accepted[Change] == broker.has
