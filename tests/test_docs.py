@@ -25,6 +25,7 @@ import pytest
 from typer.testing import CliRunner
 
 import tidegate as tg
+from tests.engine import odd_sources, odd_values
 from tidegate.cli import app
 from tidegate.filters.expression import Predicate
 from tidegate.filters.literals import spell
@@ -309,6 +310,17 @@ def _check_figures(table: Table) -> Iterator[str]:
             yield f"{name}: {baseline} is not {ratio} times {ours}"
 
 
+def _check_rows(tested: Callable[[], list[tuple[str, ...]]]) -> Callable[[Table], Iterator[str]]:
+    """A table that another test has: row by row, as that has it."""
+
+    def check(table: Table) -> Iterator[str]:
+        right = tested()
+        yield from (f"the tests have no such row: {row}" for row in table.rows if row not in right)
+        yield from (f"there is no row | {' | '.join(r)} |" for r in right if r not in table.rows)
+
+    return check
+
+
 _CHECKS: Final[dict[tuple[str, ...], Callable[[Table], Iterator[str]]]] = {
     ("filter", "event", "passes"): _check_passes,
     ("text", "error", "reason", "write instead"): _check_refusals,
@@ -317,6 +329,8 @@ _CHECKS: Final[dict[tuple[str, ...], Callable[[Table], Iterator[str]]]] = {
     ("one way", "another way", "equal"): _check_equalities,
     ("limit", "constant", "value"): _check_limits,
     ("figure", "ours", "baseline", "ratio", "aim"): _check_figures,
+    ("column", *odd_sources.SOURCES, "mappings"): _check_rows(odd_sources.by_type),
+    ("only in", "columns or values", "filters see"): _check_rows(odd_values.by_library),
 }
 
 

@@ -69,8 +69,9 @@ def test_the_texts_of_a_workload_are_its_filters() -> None:
 
 
 def in_the_table(workload: Trade) -> dict[str, tg.Filter]:
-    blocks = read_table(workload.table(), None, workload.schema)
+    blocks, singles = read_table(workload.table(), None, workload.schema)
     subscriptions = [block.subscription(row) for block in blocks for row in range(len(block))]
+    subscriptions += singles
     return {str(subscription.id): subscription.bound for subscription in subscriptions}
 
 

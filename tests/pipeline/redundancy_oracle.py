@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from random import Random
 
 import tidegate as tg
+from tests.families import mixed_filter
 from tests.generate import filters as generated
 from tidegate.algebra.normal import boxes
 from tidegate.algebra.relate import covers, subsumed
@@ -40,8 +41,14 @@ def all_pairs(names: Sequence[str], filters: Sequence[tg.Filter]) -> list[Truth]
 
 
 def whole_language(rng: Random, count: int, schema: tg.Schema | None) -> list[tg.Filter]:
-    """Filters over every type and operator, no two equal, that have boxes."""
+    """Filters over every type and operator, no two equal, that have boxes.
+
+    Without a schema, some are on attributes that have values of all families.
+    """
     found: dict[tg.Filter, None] = {}
+    if schema is None:
+        mixed = [mixed_filter(rng) for _ in range(count // 2)]
+        found = {f: None for f in mixed if boxes(f) and f.form is not True}
     for condition in generated(rng, count, schema is not None):
         try:
             f = tg.parse(str(condition), schema)

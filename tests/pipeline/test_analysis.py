@@ -10,11 +10,15 @@ import pytest
 import tidegate as tg
 from tests.pipeline.redundancy_oracle import all_pairs
 from tidegate.filters.literals import spell
+from tidegate.lab import mixed
 from tidegate.lab.redundant import SCHEMA, redundant
-from tidegate.pipeline import Store
+from tidegate.pipeline import Store, popularity
 from tidegate.pipeline.analysis import analyse
 from tidegate.pipeline.analysis_page import page
+from tidegate.pipeline.cells import Cells
 from tidegate.pipeline.findings import Analysis, Kind
+from tidegate.pipeline.progress import Step
+from tidegate.pipeline.redundancy import examine
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -40,6 +44,12 @@ HOSTILE = {
     # one union of boxes in two ways
     "this": "(u < 5 AND v < 5) OR (u < 5 AND v >= 5 AND v < 9) OR (u < 9 AND v < 2)",
     "that": "(u < 5 AND v < 9) OR (u < 9 AND v < 2)",
+    # values of several families, of which some have no bigint
+    "mixed": "m = 'b' OR m = 0.5",
+    "wider": "m = 'b' OR m BETWEEN 0.5 AND 0.7",
+    "number": "m = 0.5",
+    "text": "m = 'b' AND s = 'x'",
+    "not a number": "m = CAST('NaN' AS DOUBLE) OR m = DATE '2024-02-29' OR m IS NULL",
 }
 
 
@@ -97,6 +107,24 @@ def test_matches_are_counted(planted: Analysis) -> None:
     assert cost.dearest[0].id in matched
 
 
+def test_matches_are_the_same_in_any_number_of_shards_and_bases_are_used_again(
+    spark: "SparkSession", tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    events = spark.createDataFrame(EVENTS, "symbol string, price double, volume bigint")
+    counts = []
+    for size in (100_000, 150):
+        monkeypatch.setattr(popularity, "_EACH", size)
+        store = filled(tmp_path / str(size), redundant(400, seed=3).table, SCHEMA)
+        found = popularity.popularity(spark, store, 1, events, SCHEMA)
+        assert found.events == len(EVENTS)
+        counts.append({row["id"]: row["matches"] for row in found.matches.collect()})
+    assert counts[0] == counts[1] != {}
+    bases = sorted((tmp_path / "150" / "bases").iterdir())
+    assert sum(path.name.startswith("index-") for path in bases) == 3
+    popularity.popularity(spark, store, 1, events.limit(1), SCHEMA)
+    assert sorted((tmp_path / "150" / "bases").iterdir()) == bases
+
+
 def test_examples_say_who_covers_whom(planted: Analysis) -> None:
     for kind, examples in (("covered", planted.covered), ("subsumed", planted.subsumed)):
         assert examples.examples
@@ -152,3 +180,31 @@ def test_parameters_and_literals_make_no_difference() -> None:
         bound = f.bind(**{name: one[name] for name in f.parameters})
         assert bound == tg.parse(other["filter"], SCHEMA)
         assert all(spell(one[name]) for name in f.parameters)
+
+
+def test_the_rules_of_many_people_are_what_comparing_them_says(
+    spark: "SparkSession", tmp_path: Path
+) -> None:
+    [table] = mixed.rules(400, seed=1)
+    store = filled(tmp_path / "store", table, mixed.SCHEMA)
+    mixed.write_events(tmp_path, 50, seed=2)
+    events = spark.read.parquet(str(tmp_path / "*.parquet"))
+    steps: list[Step] = []
+    found = analyse(spark, store, events=events, tell=steps.append)
+    filters: dict[tg.Filter, str] = {}
+    for row in table.to_pylist():
+        f = tg.parse(row["filter"], mixed.SCHEMA)
+        filters.setdefault(f.bind(**{name: row[name] for name in f.parameters}), row["id"])
+    ids = list(filters.values())
+    truth = examine(ids, list(filters), Cells(mixed.SCHEMA), 0).findings
+    assert found.filters == len(filters)
+    assert found.covered.filters == sum(each.coverer is not None for each in truth) > 50
+    assert found.subsumed.filters == sum(
+        each.coverer is None and bool(each.subsumed) for each in truth
+    )
+    assert found.uncompared == 0
+    assert found.cost is not None
+    assert found.cost.events == 50
+    assert [step.number for step in steps] == list(range(1, 9))
+    assert {step.of for step in steps} == {8}
+    assert [step.name for step in steps] == list(found.seconds)

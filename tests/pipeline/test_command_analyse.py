@@ -45,7 +45,7 @@ def test_a_store_is_summed_up_for_people_and_browsers(store: Path, tmp_path: Pat
 
 @pytest.mark.usefixtures("spark")
 def test_a_version_is_summed_up_for_programs(store: Path) -> None:
-    found = json.loads(analyse(store, "--json", "--version", "1").output)
+    found = json.loads(analyse(store, "--json", "--version", "1").stdout)
     assert (found["version"], found["subscriptions"], found["covered"]["filters"]) == (1, 1, 0)
     assert found["cost"] is None
 

@@ -1,11 +1,13 @@
 """A remote file is copied to a machine once, and a copy is used only if it is whole."""
 
 import fcntl
+import gc
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 
@@ -154,6 +156,25 @@ def test_old_copies_go_but_not_those_that_are_used(
     del held
     last = streams.write_base(store)
     assert there(cache) == bases.file_names([last])
+
+
+def test_a_matcher_that_nobody_has_gives_its_copies_back_at_once(
+    store: Store, base: Base, cache: Path
+) -> None:
+    """Nothing of it waits for the interpreter's search for what refers to itself."""
+    streams.add_some(store, "more", 3)
+    gc.disable()
+    try:
+        held = Matcher(store.path, base)
+        held.advance(store.version())
+        held.part(0)
+        gone = weakref.ref(held)
+        copies_held = [weakref.ref(copy) for copy in held._held]
+        del held
+        assert gone() is None
+        assert [copy() for copy in copies_held] == [None, None]
+    finally:
+        gc.enable()
 
 
 def test_a_copy_that_goes_before_it_is_locked_is_made_again(

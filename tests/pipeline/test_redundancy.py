@@ -11,14 +11,16 @@ from hypothesis import strategies as st
 
 import tidegate as tg
 from tests.engine.box_oracle import SCHEMAS, some_event, some_filter
+from tests.families import mixed_event, mixed_filter
 from tests.generate import TYPES
 from tests.generate import events as generated_events
 from tests.pipeline.redundancy_oracle import all_pairs, whole_language
 from tidegate.algebra.normal import boxes
 from tidegate.algebra.union import has_texts
+from tidegate.filters.expression import predicates
 from tidegate.pipeline import cells as cutting
-from tidegate.pipeline import redundancy
-from tidegate.pipeline.cells import Cells
+from tidegate.pipeline import subsumption
+from tidegate.pipeline.cells import Cells, Cut
 from tidegate.pipeline.redundancy import Finding, examine
 
 EXAMPLES = 200 if os.environ.get("TIDEGATE_LONG") == "1" else 15
@@ -91,17 +93,44 @@ def test_cells_find_what_all_pairs_find(schema: tg.Schema | None, seed: int, siz
     assert_true(names, filters, cell_by_cell(names, filters, cells), events)
 
 
+def test_a_filter_lies_in_no_cell_where_no_event_can_be() -> None:
+    """Below 'b' there are texts, below 5 numbers; what has no limit on y would lie in both."""
+    cells = Cells(None)
+    (text,), (number,) = (
+        [Cut.at(p, None) for p in predicates(tg.parse(f).tree)] for f in ("y < 'b'", "y < 5")
+    )
+    below, above = cells._split(0, text)
+    nowhere, rest = cells._split(below, number)
+    free = tg.parse("x = 1")
+    assert cells.touched(boxes(free) or ()) == [above, rest]
+    assert nowhere not in cells.touched(boxes(tg.parse("y IS NOT NULL")) or ())
+    assert len(cells) == 2
+    assert not tg.overlaps(cells.clipped(free, above), cells.clipped(free, rest))
+
+
+@settings(max_examples=EXAMPLES)
+@given(seed=st.integers(0, 2**32), size=st.sampled_from((3, 8, 1000)))
+def test_all_families_may_meet_on_one_attribute(seed: int, size: int) -> None:
+    rng = Random(seed)
+    filters = distinct([mixed_filter(rng) for _ in range(rng.choice((5, 15, 30)))])
+    names = [f"{i:03}" for i in range(len(filters))]
+    cells = Cells.grown(filters, len(filters), size, None)
+    events = [mixed_event(rng) for _ in range(200)]
+    assert_true(names, filters, cell_by_cell(names, filters, cells), events)
+
+
 @pytest.mark.parametrize("schema", [None, EVERY_TYPE], ids=("untyped", "typed"))
 def test_the_whole_language_is_compared(
     schema: tg.Schema | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(cutting, "_WORTH", 1.0)  # cut where it helps little, as few would
+    monkeypatch.setattr(cutting, "_PAIRS", 2.0)
     monkeypatch.setattr(cutting, "_COPIES", 20.0)
-    monkeypatch.setattr(redundancy, "_PIECES", 20_000)
-    monkeypatch.setattr(redundancy, "_MANY", 1_000)
+    monkeypatch.setattr(subsumption, "_PIECES", 20_000)
+    monkeypatch.setattr(subsumption, "_MANY", 1_000)
     filters = whole_language(Random(7), 45, schema)
     names = [f"{i:03}" for i in range(len(filters))]
     cells = Cells.grown(filters, len(filters), 8, schema)
     assert len(cells) > 3
-    events = generated_events(Random(8), 500)
+    events = [mixed_event(Random(i)) | e for i, e in enumerate(generated_events(Random(8), 500))]
     assert_true(names, filters, cell_by_cell(names, filters, cells), events)

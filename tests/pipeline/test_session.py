@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from tidegate.cli import app
 from tidegate.errors import TidegateError
-from tidegate.pipeline import java, session
+from tidegate.pipeline import Store, java, session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -223,6 +223,18 @@ def test_a_new_session_says_nothing_of_its_own_and_leaves_nothing_behind() -> No
     assert second.startswith("TidegateError Spark did not start: Could not parse Master URL")
     assert "tidegate-spark-" in folder
     assert not Path(folder).exists()
+
+
+def test_a_command_says_nothing_that_is_not_its_own(tmp_path: Path) -> None:
+    Store.create(tmp_path / "store").add("a", "price < 10")
+    (tmp_path / "trades.csv").write_text("symbol,price\nIBM,9.5\n")
+    program = f"from tidegate.cli import app; app({['statistics', str(tmp_path / 'store')]!r} + "
+    program += f"{['--events', str(tmp_path / 'trades.csv'), '--master', 'local[1]']!r})"
+    quiet = {name: value for name, value in os.environ.items() if name != "PYTHONWARNINGS"}
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=quiet)
+    assert run.returncode == 0, run.stderr
+    assert "1 event, the last counted" in run.stdout
+    assert run.stderr == ""
 
 
 def test_the_reason_of_an_error_is_ours_if_one_of_ours_is_behind_it() -> None:

@@ -1,5 +1,7 @@
 """Statistics, gathered on Spark and kept beside the subscriptions."""
 
+import io
+import json
 import threading
 from collections import Counter
 from pathlib import Path
@@ -8,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner, Result
 
 from tests.pipeline.test_counts import counted
@@ -16,7 +19,7 @@ from tidegate.algebra.distribution import probability
 from tidegate.algebra.selectivity import estimate
 from tidegate.cli import app
 from tidegate.errors import MeasureError, StoreError, TidegateError
-from tidegate.pipeline import Statistics, Store, gather, latest
+from tidegate.pipeline import Statistics, Store, command_statistics, gather, latest
 from tidegate.pipeline import statistics as module
 from tidegate.pipeline.uses import most_used
 
@@ -211,3 +214,57 @@ def test_the_command_needs_a_store(tmp_path: Path) -> None:
     said = statistics(tmp_path / "none")
     assert said.exit_code == 2
     assert "error:" in said.stderr
+
+
+@pytest.fixture
+def wide(tmp_path: Path, spark: "SparkSession") -> Store:
+    """A store with statistics of attributes that have long names and values."""
+    made = Store.create(tmp_path / "wide")
+    made.add("a", "v = 1")
+    rows = [(f"a text that is long {i}", i, float("nan")) for i in range(3)]
+    types = "an_attribute_with_a_rather_long_name STRING, v BIGINT, strange DOUBLE"
+    gather(spark.createDataFrame(rows, types), made)
+    return made
+
+
+@pytest.mark.parametrize("width", [60, 80, 120, 300])
+def test_nothing_is_cut_off_whatever_the_width(
+    wide: Store, width: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written = io.StringIO()
+    console = Console(file=written, width=width, soft_wrap=True, highlight=False)
+    monkeypatch.setattr(command_statistics, "out", console)
+    found = latest(wide)
+    assert found is not None
+    command_statistics._show(found)
+    shown = written.getvalue()
+    assert "\N{HORIZONTAL ELLIPSIS}" not in shown
+    assert all(len(line) <= width for line in shown.splitlines())
+    said = " ".join(shown.split())
+    for text in ("an_attribute_with_a_rather_long_name", "bigint", "33%", "a text that is long 2"):
+        assert text in said
+
+
+def test_statistics_are_json_for_programs(wide: Store) -> None:
+    said = statistics(wide.path, "--json")
+    found = json.loads(said.stdout)
+    assert (found["events"], found["malformed"], found["number"], found["sample"]) == (3, 0, 1, 3)
+    assert found["attributes"]["v"] == {
+        "absent": 0,
+        "other": 0,
+        "types": [
+            {
+                "type": "bigint",
+                "events": 3,
+                "values": 3,
+                "exact": True,
+                "error": 0,
+                "from": 0,
+                "to": 2,
+                "heaviest": [{"value": i, "events": 1} for i in range(3)],
+            }
+        ],
+    }
+    [strange] = found["attributes"]["strange"]["types"]
+    assert strange["from"] == "nan"
+    assert found["predicates"] == [{"predicate": "v = 1", "met": 1, "tried": 3}]

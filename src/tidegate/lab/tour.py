@@ -42,7 +42,7 @@ _PAIRS: Sequence[tuple[str, str]] = (
 _REFUSED: Sequence[str] = (
     "bid > ask",
     "price * 2 < 10",
-    "lower(symbol) = 'ibm'",
+    "trim(symbol) = 'ibm'",
     "price IN ()",
     "price < 10 < 20",
     "symbol = 'IBM",

@@ -293,6 +293,11 @@ def _limits(found: Analysis) -> Iterator[str]:
         f"facts are used, and {found.long:,} have too many alternatives to be compared with "
         "others: there may be more among these.</p>"
     )
+    if found.uncompared:
+        yield (
+            f"<p>There was no room to compare others with {found.uncompared:,} filters: it is "
+            "known who covers these, but what they cover or subsume is not counted.</p>"
+        )
     took = ", ".join(f"{name} {seconds:,.0f} s" for name, seconds in found.seconds.items())
     if took:
         yield f'<p class="soft">{escape(took)}; compared in {found.cells:,} cells.</p>'

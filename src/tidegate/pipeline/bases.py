@@ -173,7 +173,7 @@ def _read(place: Folder | Bucket, name: str) -> Base | None:
         raise StoreError(f"the manifest {where} is damaged: {error}") from None
 
 
-_read_once = lru_cache(maxsize=256)(_read)  # from far away: a manifest never changes
+_read_once = lru_cache(maxsize=64)(_read)  # from far away: a manifest never changes
 
 
 def _from_manifest(said: dict[str, Any]) -> Base:

@@ -8,7 +8,12 @@ all others, those without a price included, on the other. Cuts are chosen like t
 (Bentley, "Multidimensional Binary Search Trees Used for Associative Searching", 1975) from a sample
 of the filters, so that many filters are on one side of them only: equality attributes are cut
 first, and what crowds at one value is cut along the ranges there. The largest cell is cut until all
-are small enough, no cut helps any more, or filters lie in too many cells.
+are small enough, no cut helps any more, or filters lie in too many cells. A cut that leaves nearly
+as many pairs as there were does not help: where each filter asks for a few attributes out of many,
+most lie on both sides of any cut, and are compared in one cell.
+
+Where cuts leave no value for an attribute (`y < 'b'` and then `y < 5`, of which none is both),
+there is no cell.
 
 Invariant: a filter touches every cell in which it can match an event.
 """
@@ -32,6 +37,7 @@ _CONSTANTS: Final = 6  # of each of them
 _MOST_CELLS: Final = 2_000
 _COPIES: Final = 4.0  # cells that a filter lies in, on average, at most
 _WORTH: Final = 0.9  # of a cell, the larger part that a cut may leave
+_PAIRS: Final = 0.9  # of the pairs in a cell, those that a cut may leave
 
 _COMPARING: Final = frozenset(
     (
@@ -81,7 +87,7 @@ class _Cell:
     cut: Cut | None = None
     low: int = -1
     high: int = -1
-    region: Box = field(default_factory=lambda: Box({}))
+    region: Box | None = field(default_factory=lambda: Box({}))  # None: no event can be there
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,12 +133,13 @@ class Cells:
                 continue
             held += len(low) + len(high) - len(here)
             for part, child in zip((low, high), cells._split(number, found), strict=True):
-                inside[child] = part
-                heappush(heap, (-len(part), child))
+                if cells._nodes[child].region is not None:
+                    inside[child] = part
+                    heappush(heap, (-len(part), child))
         return cells
 
     def __len__(self) -> int:
-        return sum(node.cut is None for node in self._nodes)
+        return sum(node.cut is None and node.region is not None for node in self._nodes)
 
     def touched(self, own: Sequence[Box]) -> list[int]:
         """The cells in which these boxes may have an event."""
@@ -141,6 +148,8 @@ class Cells:
         while stack:
             number, inside = stack.pop()
             node = self._nodes[number]
+            if node.region is None:
+                continue
             if node.cut is None:
                 found.append(number)
                 continue
@@ -154,6 +163,7 @@ class Cells:
     def clipped(self, f: Filter, cell: int) -> Filter:
         """A filter of which only what lies in a cell is asked about."""
         region = self._nodes[cell].region
+        assert region is not None, "no filter touches a cell that is not there"
         inside = [shared for box in boxes(f) or () if (shared := box & region) is not None]
         part = Filter.of(f.tree, self.schema)
         part.normal_form = (tuple(inside),)  # values of some families cannot be said in a text
@@ -161,9 +171,12 @@ class Cells:
 
     def _split(self, number: int, cut: Cut) -> tuple[int, int]:
         node = self._nodes[number]
+        assert node.region is not None, "what is not there is not split"
         node.cut, node.low, node.high = cut, len(self._nodes), len(self._nodes) + 1
         for side in (cut.below, cut.above):
-            self._nodes.append(_Cell(region=node.region & Box({cut.attribute: side}) or Box({})))
+            empty = side.is_empty()
+            inside = None if empty else node.region & Box({cut.attribute: side})
+            self._nodes.append(_Cell(region=inside))
         return node.low, node.high
 
 
@@ -183,7 +196,7 @@ def _best(here: _Sample, schema: Schema | None, random: Random) -> Cut | None:
     """The cut that leaves the smallest parts, if one is worth it."""
     tried = here if len(here) <= _TRIED else random.sample(here, _TRIED)
     best: Cut | None = None
-    least = float("inf")
+    least = _PAIRS * len(tried) ** 2
     for predicate in _candidates(tried, random):
         cut = Cut.at(predicate, schema)
         low, high = _parted(cut, tried)

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.live import Live
 from rich.markup import escape
 
 from tidegate.errors import TidegateError
@@ -110,24 +109,13 @@ def _events(path: str | None, format: EventFormat | None) -> "EventFiles | None"
 
 @contextmanager
 def _progress(spark: "SparkSession") -> "Iterator[Tell]":
-    """A line that says what is being done and how many of Spark's tasks are, while it is."""
-    from tidegate.pipeline.progress import Watch
+    """A line that says what is being done, how much of it is, and how many steps are left."""
+    from tidegate.pipeline.progress import Steps, Tasks, Watch, shown
 
-    class Line:
-        doing = "starting"
-        clock = Watch()
-        tracker = spark.sparkContext.statusTracker()
-
-        def __rich__(self) -> str:
-            stages = map(self.tracker.getStageInfo, self.tracker.getActiveStageIds())
-            known = [stage for stage in stages if stage is not None]
-            done, all = sum(s.numCompletedTasks for s in known), sum(s.numTasks for s in known)
-            tasks = f": {done:,} of {all:,} tasks" if known else ""
-            return f"{self.doing}{tasks}, {self.clock.seconds():.0f} s"
-
-    line = Line()
-    with Live(line, console=err, transient=True):
-        yield lambda text: setattr(line, "doing", text)
+    clock = Watch()
+    steps = Steps(Tasks(spark, clock).counted, clock)
+    with shown(steps, err):
+        yield steps.tell
 
 
 def _show(found: "Analysis") -> None:
@@ -140,6 +128,11 @@ def _show(found: "Analysis") -> None:
     _line(found, "covered", found.covered, f"{found.covered.filters:,} different filters")
     _line(found, "subsumed", found.subsumed, _unknown(found.subsumed))
     _line(found, "mergeable", found.mergeable, f"into {found.mergeable.groups or 0:,} filters")
+    if found.uncompared:
+        out.print(
+            f"  no room to compare others with {found.uncompared:,} filters: what they cover or "
+            "subsume is not counted"
+        )
     _line(found, "match nothing", found.never)
     _line(found, "refused", found.refused)
     _line(found, "match everything", found.always)

@@ -178,6 +178,7 @@ class _Job:
 
     def run(self, source: "_Subscriptions", events: "EventFiles") -> bool:
         """Do it; whether all subscriptions were good."""
+        from tidegate.pipeline.matching import require_columns
         from tidegate.pipeline.session import session
 
         with waiting("starting Spark") as done, session(self.master, "tidegate match") as spark:
@@ -187,6 +188,7 @@ class _Job:
                 frame = events.batch(spark, schema)
             else:
                 frame = events.stream(spark, schema, self.files)
+            require_columns(frame, self._kept(frame), self.output)  # before all that takes long
             with source.store(frame, self) as (store, good):
                 if store is None:
                     return False

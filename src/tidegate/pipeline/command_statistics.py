@@ -1,10 +1,16 @@
 """The command `tidegate statistics`: what do events look like?
 
-A thin layer over `gather` and `latest`. What can be checked before Spark starts is.
+A thin layer over `gather` and `latest`. What can be checked before Spark starts is. What was
+counted is shown as a table where that is not wider than the terminal, and otherwise attribute by
+attribute: nothing is cut off.
 """
 
 import datetime as dt
-from typing import TYPE_CHECKING, Annotated, Any, Final
+import json
+import math
+import textwrap
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
 import typer
 from rich.markup import escape
@@ -24,6 +30,8 @@ if TYPE_CHECKING:
 
 _SHOWN: Final = 3  # heavy values of an attribute
 _LONGEST: Final = 24  # characters of a value
+_WIDEST: Final = 10_000  # columns of any table
+_LISTED: Final = 100  # heavy values of an attribute in JSON
 
 
 def statistics(
@@ -36,6 +44,7 @@ def statistics(
         EventFormat | None, typer.Option(help="What the events are, if their names do not tell.")
     ] = None,
     anew: Annotated[bool, typer.Option("--anew", help="Forget what was counted before.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print all of it as JSON.")] = False,
     master: Annotated[str, typer.Option(help="Where Spark runs.")] = "local[*]",
 ) -> None:
     """Count past events, on Spark, and show what they look like.
@@ -60,11 +69,16 @@ def statistics(
                 )
         else:
             files = EventFiles.find(events, None if format is None else format.value)
-            found = _gather(opened, files, anew, master)
-    _show(found)
+            found = _gather(opened, files, anew, master, quiet=as_json)
+    if as_json:
+        out.out(json.dumps(plain(found), ensure_ascii=False))
+    else:
+        _show(found)
 
 
-def _gather(store: "Store", files: "EventFiles", anew: bool, master: str) -> "Statistics":
+def _gather(
+    store: "Store", files: "EventFiles", anew: bool, master: str, *, quiet: bool
+) -> "Statistics":
     from tidegate.pipeline.progress import Watch
     from tidegate.pipeline.session import session
     from tidegate.pipeline.statistics import gather
@@ -76,7 +90,8 @@ def _gather(store: "Store", files: "EventFiles", anew: bool, master: str) -> "St
         with waiting("counting events"):
             found = gather(frame, store, anew=anew)
     said = f"counted in {clock.seconds():.1f} s, kept as number {found.number}"
-    out.print(f"{said} for version {found.version} of the store")
+    if not quiet:
+        out.print(f"{said} for version {found.version} of the store")
     return found
 
 
@@ -87,22 +102,74 @@ def _show(found: "Statistics") -> None:
     out.print(f"{events}{malformed}, the last counted on {when:%Y-%m-%d %H:%M} UTC")
     if not found.events:
         return
+    rows = [row for name in found.attributes for row in _rows(found, name)]
+    table = _table(rows)
+    width = out.measure(table, options=out.options.update(width=_WIDEST)).maximum
+    if width <= out.width:
+        out.print(table)
+    else:
+        _show_one_by_one(rows)
+    counted = len(found.counts.predicates)
+    out.print(f"{counted:,} predicates counted, {found.sample.num_rows:,} events in the sample")
+
+
+class _Row(NamedTuple):
+    """What is said of an attribute, or, where it has values of several types, of one of them."""
+
+    attribute: str
+    absent: str
+    type: str = ""
+    events: str = ""
+    values: str = ""
+    heaviest: str = ""
+    low: str = ""
+    high: str = ""
+
+
+def _rows(found: "Statistics", name: str) -> Iterator[_Row]:
+    own = found.attributes[name]
+    absent = _share(own.absent, found.events)
+    lines = [line for line in own.lines.values() if line.total]
+    for line in lines:
+        yield _Row(_printable(name), absent, *_cells(line, found.events))
+    if own.other or not lines:
+        other = ("others", _share(own.other, found.events)) if own.other else ()
+        yield _Row(_printable(name), absent, *other)
+
+
+def _table(rows: Sequence[_Row]) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
     for name in ("attribute", "NULL", "type", "events", "values", "heaviest", "from", "to"):
         table.add_column(name, justify="left" if name in _TEXTS else "right", no_wrap=True)
-    for name, own in found.attributes.items():
-        absent = _share(own.absent, found.events)
-        lines = [line for line in own.lines.values() if line.total]
-        for row, line in enumerate(lines):
-            first = (escape(name), absent) if row == 0 else ("", "")
-            table.add_row(*first, *_cells(line, found.events))
-        if own.other or not lines:
-            first = (escape(name), absent) if not lines else ("", "")
-            other = ("others", _share(own.other, found.events)) if own.other else ("", "")
-            table.add_row(*first, *other, "", "", "", "")
-    out.print(table)
-    counted = len(found.counts.predicates)
-    out.print(f"{counted:,} predicates counted, {found.sample.num_rows:,} events in the sample")
+    before = ""
+    for row in rows:
+        first = ("", "") if row.attribute == before else row[:2]
+        table.add_row(*(escape(cell) for cell in (*first, *row[2:])))
+        before = row.attribute
+    return table
+
+
+def _show_one_by_one(rows: Sequence[_Row]) -> None:
+    """The same for narrow terminals: a few lines for each attribute, folded where they are long."""
+    for row in rows:
+        facts = [f"{row.absent} NULL"]
+        if row.type:
+            facts = [f"{row.type} in {row.events} of the events", *facts]
+        if row.values:
+            facts.append(f"{row.values} value{'s' * (row.values != '1')}")
+        _print_folded(f"{row.attribute}: {', '.join(facts)}", "")
+        if row.heaviest:
+            _print_folded(f"most often {row.heaviest}", "    ")
+        if row.low or row.high:
+            _print_folded(f"from {row.low} to {row.high}", "    ")
+
+
+def _print_folded(text: str, indent: str) -> None:
+    folded = textwrap.wrap(
+        text, max(out.width, 20), initial_indent=indent, subsequent_indent=indent + "    "
+    )
+    for line in folded:
+        out.out(line)
 
 
 _TEXTS: Final = ("attribute", "type", "heaviest")
@@ -122,11 +189,65 @@ def _value(line: "LineCounts", key: Any) -> str:
 
     text = str(value_of(line.on_line(), key))
     shown = text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
-    return escape(
-        "".join(each if each.isprintable() else "\N{REPLACEMENT CHARACTER}" for each in shown)
-    )
+    return _printable(shown)
+
+
+def _printable(text: str) -> str:
+    return "".join(each if each.isprintable() else "\N{REPLACEMENT CHARACTER}" for each in text)
 
 
 def _share(part: int, whole: int) -> str:
     percent = 100 * part / max(whole, 1)
     return f"{percent:.0f}%" if part == 0 or percent >= 10 else f"{percent:.2g}%"
+
+
+def plain(found: "Statistics") -> dict[str, Any]:
+    """Statistics as JSON has them; what is in it is said in docs/statistics.md."""
+    return {
+        "number": found.number,
+        "version": found.version,
+        "counted": dt.datetime.fromtimestamp(found.moment, dt.UTC).isoformat(timespec="seconds"),
+        "events": found.events,
+        "malformed": found.malformed,
+        "sample": found.sample.num_rows,
+        "attributes": {
+            name: {
+                "absent": own.absent,
+                "other": own.other,
+                "types": [_plain_line(line) for line in own.lines.values() if line.total],
+            }
+            for name, own in found.attributes.items()
+        },
+        "predicates": [
+            {"predicate": text, "met": met, "tried": tried}
+            for text, (met, tried) in found.counts.predicates.items()
+        ],
+    }
+
+
+def _plain_line(line: "LineCounts") -> dict[str, Any]:
+    return {
+        "type": line.line,
+        "events": line.total,
+        "values": line.distinct,
+        "exact": line.error == 0,
+        "error": line.error,
+        "from": _plain_value(line, line.low),
+        "to": _plain_value(line, line.high),
+        "heaviest": [
+            {"value": _plain_value(line, key), "events": count}
+            for key, count in line.heaviest()[:_LISTED]
+        ],
+    }
+
+
+def _plain_value(line: "LineCounts", key: Any) -> Any:
+    """A value as JSON has it: numbers that JSON does not have, days and moments are texts."""
+    from tidegate.pipeline.spreading import value_of
+
+    value = value_of(line.on_line(), key)
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    if isinstance(value, dt.date):  # moments are dates, too
+        return value.isoformat()
+    return value if isinstance(value, bool | int | float | str) else str(value)

@@ -7,7 +7,7 @@ the attribute. What may hold for NULL, or for a value that is none of the attrib
 interval: the attribute is **free**, and so it is where only a condition on text speaks of it.
 
 Extents are found a column at a time: rows of one text with their parameters, and rows whose texts
-differ in their literals only (`engine.alike`). Other conditions are looked at once each.
+ask the same of an attribute but for a constant (`engine.clauses`). Others are looked at once each.
 
 Keys are those of the line. Texts are numbered in their order, the ends of all intervals among them;
 number i stands for the texts from `texts[i]` up to the next, so that intervals of texts are closed
@@ -26,12 +26,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tidegate.engine import alike as literals
 from tidegate.engine.arrow import Stretch
 from tidegate.engine.block_entries import conjuncts
+from tidegate.engine.clauses import Clauses
 from tidegate.engine.cuts import COMPARISONS, has_int64_keys, span
 from tidegate.engine.numbering import firsts, numbered
-from tidegate.engine.subscription import Block, Subscription
 from tidegate.errors import TidegateError
 from tidegate.filters.attribute import Attribute
 from tidegate.filters.expression import (
@@ -143,11 +142,7 @@ def read_extents(
             reader.read(said, rows, columns)
         elif len(rows):
             plain.append((said, rows))
-    single = [Subscription(number, filter, {}) for number, (filter, _) in enumerate(plain)]
-    blocks, rest = literals.alike(single, schema)
-    for block, _ in blocks:
-        reader.read(block.filter, *_repeated(block, plain))
-    reader.read_each([plain[int(each.id)] for each in rest])
+    reader.read_plain(plain)
     reader.never[filters.is_null().to_numpy(zero_copy_only=False)] = True
     return reader.finish()
 
@@ -206,14 +201,6 @@ def _union(parts: Iterable[Hull | None]) -> Hull | None:
     }
 
 
-def _repeated(block: Block, plain: list[tuple[Filter, Rows]]) -> tuple[Rows, _Columns]:
-    """The rows of filters that are alike, and the constants of each row."""
-    groups = [plain[number][1] for number in block.ids.to_pylist()]
-    again = pa.array(np.repeat(np.arange(len(groups)), [len(rows) for rows in groups]))
-    columns = {name: column.take(again) for name, column in block.columns.items()}
-    return np.concatenate(groups), columns
-
-
 class _Reader:
     """Intersects extents, the conditions of some rows at a time."""
 
@@ -242,21 +229,39 @@ class _Reader:
         if any(name not in columns for name in filter.parameters):
             self.never[rows] = True
             return
-        self.predicates[rows] = sum(1 for _ in predicates(filter.tree))
+        self.predicates[rows] += sum(1 for _ in predicates(filter.tree))
         for node in conjuncts(filter.tree):
             if any(p.attribute in self._lines for p in predicates(node)) or isinstance(node, Truth):
                 self._read_part(node, rows, columns)
 
-    def read_each(self, plain: list[tuple[Filter, Rows]]) -> None:
-        """Take in rows of filters that have nothing in common, and no parameters."""
-        if not plain:
+    def read_plain(self, plain: list[tuple[Filter, Rows]]) -> None:
+        """Take in rows of filters without parameters: what many ask in the same words at once."""
+        clauses = Clauses([filter for filter, _ in plain])
+        left: dict[int, list[Node]] = {number: [Truth(False)] for number in clauses.never}
+        for column in clauses.columns:
+            block = column.block(self._schema)
+            if block is None:
+                for number, asked in column.each():
+                    left.setdefault(number, []).extend(asked)
+                continue
+            groups = [plain[number][1] for number in column.rows]
+            again = pa.array(np.repeat(np.arange(len(groups)), [len(rows) for rows in groups]))
+            columns = {name: constants.take(again) for name, constants in block.columns.items()}
+            self.read(block.filter, np.concatenate(groups), columns)
+        for number, node in clauses.others:
+            left.setdefault(number, []).append(node)
+        self._read_each([(And(tuple(nodes)), plain[number][1]) for number, nodes in left.items()])
+
+    def _read_each(self, conditions: list[tuple[Node, Rows]]) -> None:
+        """Take in what rows ask that nobody else asks."""
+        if not conditions:
             return
-        sizes = [len(rows) for _, rows in plain]
-        rows = np.concatenate([rows for _, rows in plain])
-        counts = [sum(1 for _ in predicates(filter.tree)) for filter, _ in plain]
-        self.predicates[rows] = np.repeat(counts, sizes)
-        hulls = [hull(filter.tree, self._schema) for filter, _ in plain]
-        self._intersect_hulls(rows, np.repeat(np.arange(len(plain)), sizes), hulls)
+        sizes = [len(rows) for _, rows in conditions]
+        rows = np.concatenate([rows for _, rows in conditions])
+        counts = [sum(1 for _ in predicates(node)) for node, _ in conditions]
+        self.predicates[rows] += np.repeat(counts, sizes)
+        hulls = [hull(node, self._schema) for node, _ in conditions]
+        self._intersect_hulls(rows, np.repeat(np.arange(len(conditions)), sizes), hulls)
 
     def _read_part(self, node: Node, rows: Rows, columns: _Columns) -> None:
         if isinstance(node, Predicate) and _is_comparison(node):

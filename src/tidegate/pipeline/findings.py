@@ -101,6 +101,7 @@ class Analysis:
     cost: Cost | None = None
     texts: int = 0  # filters with conditions on text, of which only certain facts are used
     long: int = 0  # filters without a normal form: too many alternatives
+    uncompared: int = 0  # filters that others were not compared with: there was no room
     coverers: tuple[Coverer, ...] = ()
     group_sizes: tuple[Slice, ...] = ()  # of duplicates
     attributes: tuple[Slice, ...] = ()  # how many subscriptions ask for them

@@ -43,7 +43,7 @@ _FORMAT: Final = "1"
 _FORMAT_KEY: Final = "tidegate.format"
 _SCHEMA_KEY: Final = "tidegate.schema"
 _NOTE_KEY: Final = "tidegate"  # what a commit says about itself
-_KEPT: Final = 64  # snapshots
+_KEPT: Final = 64  # snapshots, which have most of their files in common
 
 ATTEMPTS: Final = 100  # at a commit, before it is given up
 _ESCAPE: Final = re.compile("%[0-9A-Fa-f]{2}")
@@ -173,7 +173,10 @@ class ChangeLog:
         if not 0 <= version <= newest:
             raise StoreError(f"there is no version {version}; the newest is {newest}")
         with self._lock, _refusals(self.place):
-            return self._snapshot(DeltaTable(self.place, version=version))
+            is_newest = int(self._table.version()) == version
+            return self._snapshot(
+                self._table if is_newest else DeltaTable(self.place, version=version)
+            )
 
     def location(self, name: str) -> str:
         """Where others find a file."""
@@ -232,7 +235,13 @@ class ChangeLog:
         known = self._snapshots.get(version)
         if known is None:
             actions = pa.table(table.get_add_actions(flatten=True))
-            known = Snapshot(version, tuple(_read_files(actions, self.place)))
+            nearest = min(self._snapshots, key=lambda other: abs(other - version), default=None)
+            files = () if nearest is None else self._snapshots[nearest].files
+            shared = {file.name: file for file in files}
+            known = Snapshot(
+                version,
+                tuple(shared.get(file.name, file) for file in _read_files(actions, self.place)),
+            )
             self._require_all(known)
             if len(self._snapshots) >= _KEPT:
                 del self._snapshots[min(self._snapshots)]

@@ -61,7 +61,7 @@ class Matcher:
         """Apply the changes of the store since this matcher's version, up to another."""
         changes = self._store.changes(self.version, version)
         if len(changes):
-            self._tail.apply(changes, self._in_base)
+            self._tail.apply(changes, self)
         self.version = version
 
     def part(self, shard: int) -> Part:
@@ -99,13 +99,20 @@ class Matcher:
     def _take_out(self, shard: int, index: Index) -> None:
         """Remove from a shard's index what is not as the base has it."""
         names = self._names_of(shard)
-        for ids in self._tail.changed[self._clean.get(shard, 0) :]:
+        for ids in self._tail.changed(self._clean.get(shard, 0)):
             found = names.find(ids)
             there = [number for number in found[found != NOWHERE].tolist() if number in index]
             index.remove_many(pa.array(there, pa.int64()))
-        self._clean[shard] = len(self._tail.changed)
+        self._clean[shard] = self._tail.changes
 
-    def _in_base(self, ids: pa.Array) -> tuple[pa.Array, pa.Array]:
+    def known(self, ids: pa.Array) -> pa.Array:
+        """Those of some ids, which are sorted, that the base has."""
+        there = np.zeros(len(ids), np.bool_)
+        for shard in range(len(self.base.shards)):
+            there |= self._names_of(shard).find(ids) != NOWHERE
+        return ids.filter(pa.array(there))
+
+    def said(self, ids: pa.Array) -> tuple[pa.Array, pa.Array]:
         """The subscribers and the filters of ids, which are sorted."""
         subscribers: list[Any] = [None] * len(ids)
         texts: list[Any] = [None] * len(ids)

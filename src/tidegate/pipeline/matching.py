@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Final
 from tidegate.errors import SchemaError, TidegateError
 from tidegate.filters.schema import Schema
 from tidegate.pipeline import bases, compiling
+from tidegate.pipeline.letter_case import differing, warn_of_case
 from tidegate.pipeline.malformed import checked
 from tidegate.pipeline.notifications import ALWAYS, FORMS, Form
 from tidegate.pipeline.objects import is_remote
@@ -65,6 +66,7 @@ def match(
     worker matches with all shards.
     """
     require_count(shards)
+    require_columns(events, columns, output)  # before anything is compiled
     store = _store(subscriptions, scratch)
     schema = store.schema or schema_of(events)
     streaming = events.isStreaming
@@ -72,6 +74,7 @@ def match(
         version = store.version()
     latest = store.version() if version is None else version
     base = compiling.ensure_base(store, events.sparkSession, schema, latest, count=shards)
+    warn_of_case(events, store.schema, base.reasons)
     if streaming and version is None:
         _keep_compiled(store, events, schema, shards)
     if shuffle is None:
@@ -104,8 +107,7 @@ def matched(events: "DataFrame", wanted: Wanted) -> "DataFrame":
 
     output = wanted.output
     prepared = checked(events, wanted.store.schema, wanted.corrupt)
-    chosen = list(events.columns if wanted.columns is None else wanted.columns)
-    _require_columns(events, chosen, output)
+    chosen = require_columns(events, wanted.columns, output)
     source = Source(
         wanted.store.path,
         bases.fingerprint(wanted.schema),
@@ -192,12 +194,21 @@ def require_count(shards: int | None) -> None:
         raise TidegateError(f"there are 1 to {MOST_SHARDS:,} shards, not {shards}")
 
 
-def _require_columns(events: "DataFrame", chosen: list[str], output: str) -> None:
+def require_columns(events: "DataFrame", columns: Sequence[str] | None, output: str) -> list[str]:
+    """The columns of events that come out; what cannot come out is refused."""
     if output not in FORMS:
         raise TidegateError(f"the output is one of {', '.join(FORMS)}, not {output!r}")
+    chosen = list(events.columns if columns is None else columns)
     for name in chosen:
         if name not in events.columns:
-            raise SchemaError(f"the events have no column {name!r}")
+            alike = differing([name], events.columns)
+            hint = f"; there is {alike[name]!r}, and case counts" if alike else ""
+            raise SchemaError(
+                f"the events have no column {name!r}{hint}; they have {', '.join(events.columns)}"
+            )
+        if chosen.count(name) > 1:
+            said = "is there" if columns is None else "was chosen"
+            raise SchemaError(f"the column {name!r} {said} more than once")
     added = {name for name, _, _ in (*FORMS[output], *ALWAYS)}
     twice = sorted(added.intersection(chosen))
     if twice:
@@ -205,6 +216,7 @@ def _require_columns(events: "DataFrame", chosen: list[str], output: str) -> Non
             f"notifications have a column {twice[0]!r} of their own: rename that of the events, "
             "or choose columns without it"
         )
+    return chosen
 
 
 def _with(columns: "StructType", output: Form) -> "StructType":

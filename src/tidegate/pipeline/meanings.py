@@ -38,7 +38,7 @@ def read(text: str, parameters: Iterable[tuple[str, str]] | None, schema: Schema
     return bound
 
 
-@lru_cache(maxsize=100_000)
+@lru_cache(maxsize=16_384)
 def _constant(literal: str) -> Constant:
     return read_constant(literal)
 

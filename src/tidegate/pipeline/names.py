@@ -59,12 +59,17 @@ class MappedNames:
 
 
 class AddedNames:
-    """The names of what came since a base; numbers go on from 0."""
+    """The names of what came since a base; numbers go on from 0, and are given again.
+
+    So there are as many as there were subscriptions at once, those included that one step replaces,
+    however many have come and gone.
+    """
 
     def __init__(self) -> None:
         self._ids: list[str] = []
         self._subscribers: list[str] = []
         self._texts: list[str] = []
+        self._free: list[int] = []  # numbers that nobody has any more
         self._numbers: dict[str, int] = {}  # the last one of each id that was not forgotten
         self._arrays: tuple[pa.Array, pa.Array] | None = None
 
@@ -72,18 +77,32 @@ class AddedNames:
         return len(self._numbers)
 
     def add(self, ids: pa.Array, subscribers: pa.Array, texts: pa.Array) -> Rows:
-        """New numbers for these."""
-        first = len(self._ids)
-        self._ids += ids.to_pylist()
-        self._subscribers += subscribers.to_pylist()
-        self._texts += texts.to_pylist()
+        """Numbers for these that nobody has."""
+        first, new = len(self._ids), ids.to_pylist()
+        again = self._free[len(self._free) - min(len(self._free), len(new)) :]
+        del self._free[len(self._free) - len(again) :]
+        numbers = [*again, *range(first, first + len(new) - len(again))]
+        for known, own in (
+            (self._ids, new),
+            (self._subscribers, subscribers.to_pylist()),
+            (self._texts, texts.to_pylist()),
+        ):
+            for number, name in zip(again, own, strict=False):
+                known[number] = name
+            known += own[len(again) :]
         self._arrays = None
-        numbers = range(first, len(self._ids))
-        self._numbers.update(zip(self._ids[first:], numbers, strict=True))
-        return np.arange(first, len(self._ids))
+        self._numbers.update(zip(new, numbers, strict=True))
+        return np.array(numbers, np.int64)
+
+    def free(self, numbers: Rows) -> None:
+        """Give these numbers again: those that had them are forgotten, and asked for no more."""
+        self._free += numbers[numbers != NOWHERE].tolist()
 
     def forget(self, ids: pa.Array) -> Rows:
-        """Have ids nowhere any more; the number that each of them had, or NOWHERE."""
+        """Have ids nowhere any more; the number that each of them had, or NOWHERE.
+
+        What the numbers say can still be asked, until they are `free`.
+        """
         gone = self._numbers.pop
         return np.array([gone(id, NOWHERE) for id in ids.to_pylist()], np.int64)
 

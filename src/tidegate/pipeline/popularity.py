@@ -8,6 +8,7 @@ notifications there would be.
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import ceil
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -16,7 +17,8 @@ from numpy.typing import NDArray
 
 from tidegate.engine.index import Index
 from tidegate.filters.schema import Schema
-from tidegate.pipeline import compiling
+from tidegate.pipeline import bases, compiling
+from tidegate.pipeline.bases import Base
 from tidegate.pipeline.findings import Slice
 from tidegate.pipeline.malformed import ERROR, checked
 from tidegate.pipeline.matcher import Matcher, matcher
@@ -25,8 +27,12 @@ from tidegate.pipeline.store import Store
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-_EVENTS: Final = 1_000  # that are matched at a time
+_EACH: Final = 100_000  # subscriptions of a shard: texts of many shapes take room in its making
+_FIRST: Final = 64  # events that are matched to see how many pairs there are
+_MOST: Final = 10_000  # events that are matched at a time
+_PAIRS: Final = 1_000_000  # that are counted at a time, about
 _ROWS: Final = 100_000  # that a task hands back at a time
+_TASKS: Final = 16  # by whom events are matched: few small files would all be one task's
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +54,10 @@ def popularity(
     from pyspark import StorageLevel
     from pyspark.sql import functions as sql
 
-    base = compiling.compile_base(store, spark, schema, version)
+    base = _base(store, spark, schema, version)
     prepared = checked(events, store.schema, "_corrupt_record").where(f"`{ERROR}` IS NULL")
     count = _Count(store.path, base.name, version, tuple(prepared.columns))
-    plain = prepared.toDF(*[f"c{i}" for i in range(len(prepared.columns))])
+    plain = prepared.toDF(*[f"c{i}" for i in range(len(prepared.columns))]).repartition(_TASKS)
     found = (
         plain.mapInArrow(count, "id string, matches bigint")
         .groupBy("id")
@@ -64,6 +70,15 @@ def popularity(
         int(seen[0]["matches"]) if seen else 0,
         _structures(matcher(store.path, base.name, version)),
     )
+
+
+def _base(store: Store, spark: "SparkSession", schema: Schema, version: int) -> Base:
+    """A base of just that version; a new one has shards that are small enough to be built."""
+    known = bases.newest(store.path, bases.fingerprint(schema), version)
+    if known is not None and known.version == version:
+        return known
+    shards = max(1, ceil(store.most(version) / _EACH))
+    return compiling.compile_base(store, spark, schema, version, shards)
 
 
 def _structures(known: Matcher) -> tuple[Slice, ...]:
@@ -87,18 +102,21 @@ class _Count:
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         known = matcher(self.store, self.base, self.version)
         totals: dict[int, NDArray[np.int64]] = {}
-        seen = 0
+        seen, size = 0, _FIRST
         for batch in batches:
             named = batch.rename_columns(list(self.names))
-            for start in range(0, len(named), _EVENTS):
-                some = named.slice(start, _EVENTS)
+            start = 0
+            while start < len(named):
+                some = named.slice(start, size)
+                start += len(some)
                 seen += len(some)
+                pairs = 0
                 for shard, rows in known.visits(some):
                     if shard not in totals:
-                        size = known.base.shards[shard].subscriptions
-                        totals[shard] = np.zeros(size, np.int64)
+                        totals[shard] = np.zeros(known.base.shards[shard].subscriptions, np.int64)
                     visiting = some if rows is None else some.take(pa.array(rows))
-                    _count(known.part(shard).index, visiting, totals[shard])
+                    pairs += _count(known.part(shard).index, visiting, totals[shard])
+                size = max(_FIRST, min(_PAIRS * len(some) // max(pairs, 1), _MOST))
         for shard, total in totals.items():
             matched = np.flatnonzero(total)
             for start in range(0, len(matched), _ROWS):
@@ -110,9 +128,11 @@ class _Count:
         )
 
 
-def _count(index: Index, events: pa.RecordBatch, total: NDArray[np.int64]) -> None:
-    """Add how often each number is met."""
-    for chunk in index.match_batch(events)["subscription"].chunks:
+def _count(index: Index, events: pa.RecordBatch, total: NDArray[np.int64]) -> int:
+    """Add how often each number is met; and say how often all are."""
+    found = index.match_batch(events)["subscription"]
+    for chunk in found.chunks:
         codes = np.bincount(chunk.indices.to_numpy(), minlength=len(chunk.dictionary))
         hit = np.flatnonzero(codes)
         np.add.at(total, chunk.dictionary.take(pa.array(hit)).to_numpy(), codes[hit])
+    return len(found)

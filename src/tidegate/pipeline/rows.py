@@ -39,6 +39,7 @@ SCHEMA: Final = pa.schema(
 _ROW_GROUP: Final = 16_384
 _SMALL: Final = 4096  # rows of a file that is read as a whole
 _KEPT: Final = 100_000  # rows of small files that are kept
+_LEAST: Final = 16  # rows that a file counts as, at least: it takes memory of its own
 _LONGEST: Final = 128  # characters of an id in the statistics of the log
 _LAST_CHARACTER: Final = "\U0010ffff"
 _REPEATED: Final = ["change", "filter", "parameters.key_value.key"]
@@ -135,11 +136,11 @@ class Reader:
         self._folder = folder
         self._lock = threading.Lock()  # of what follows
         self._small: dict[str, pa.Table] = {}
-        self._kept = 0  # rows in them
+        self._kept = 0  # rows in them, as they count
         self._bounds: dict[str, list[tuple[str | None, str | None]]] = {}
 
-    def read(self, file: ChangeFile) -> pa.Table:
-        """All rows of a file."""
+    def read(self, file: ChangeFile, *, once: bool = False) -> pa.Table:
+        """All rows of a file, which is not kept if it is read only `once`."""
         known = self._small.get(file.name)
         if known is None:
             path = self._path(file)
@@ -150,7 +151,7 @@ class Reader:
                     for group in range(parquet.num_row_groups)
                 ]
             known = pa.concat_tables([SCHEMA.empty_table(), *groups])
-            if file.rows <= _SMALL:
+            if file.rows <= _SMALL and not once:
                 self._keep(file, known)
         return known
 
@@ -158,9 +159,10 @@ class Reader:
         with self._lock:
             if file.name not in self._small:
                 self._small[file.name] = rows
-                self._kept += len(rows)
+                self._kept += max(len(rows), _LEAST)
             while self._kept > _KEPT:
-                self._kept -= len(self._small.pop(next(iter(self._small))))
+                gone = self._small.pop(next(iter(self._small)))
+                self._kept -= max(len(gone), _LEAST)
 
     def find(self, file: ChangeFile, ids: Sequence[str], wanted: pa.Array) -> pa.Table:
         """The rows of a file with these ids: sorted, and once more as an array."""

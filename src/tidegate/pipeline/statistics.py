@@ -34,6 +34,7 @@ from tidegate.filters.valueset import ValueSet
 from tidegate.pipeline.counting import Counts
 from tidegate.pipeline.counts import AttributeCounts
 from tidegate.pipeline.gathering import counted
+from tidegate.pipeline.letter_case import warn_of_case
 from tidegate.pipeline.log import ATTEMPTS, pause
 from tidegate.pipeline.objects import Bucket, Folder, beside
 from tidegate.pipeline.spreading import entries
@@ -132,6 +133,7 @@ def gather(
         raise TidegateError("a sample has an event or more, and predicates are not negative")
     store = subscriptions if isinstance(subscriptions, Store) else Store.open(subscriptions)
     version = store.version()
+    warn_of_case(events, store.schema)
     counts = counted(events, store, version, predicates, sample, corrupt, seed)
     return _add(store, version, counts, anew)
 

@@ -27,6 +27,7 @@ import pyarrow.fs as pafs
 from tidegate.errors import StoreError, TidegateError
 from tidegate.filters.schema import Schema
 from tidegate.pipeline import compiling, matching, pins
+from tidegate.pipeline.letter_case import warn_of_case
 from tidegate.pipeline.matching import Wanted
 from tidegate.pipeline.notifications import Form
 from tidegate.pipeline.sinks import Sink, plain_path
@@ -78,7 +79,8 @@ def match_stream(
     wanted = Wanted(opened, schema, None, None, output, chosen, corrupt, shards)
     sink.require(matching.matched(events, wanted).columns)
     spark, version = events.sparkSession, opened.version()
-    compiling.ensure_base(opened, spark, schema, version, math.inf, shards)
+    base = compiling.ensure_base(opened, spark, schema, version, math.inf, shards)
+    warn_of_case(events, opened.schema, base.reasons)
     step = _Step(opened.path, schema, sink, place, output, chosen, corrupt, shards)
     writer = events.writeStream.foreachBatch(step).option("checkpointLocation", place)
     if query_name is not None:

@@ -51,6 +51,10 @@ class Summing:
         """How many filters have no normal form."""
         return self._facts.where(f"kind = '{LONG}'").count()
 
+    def uncompared(self) -> int:
+        """How many filters others were not compared with, because there was no room."""
+        return self._facts.where("NOT compared AND coverer IS NULL").count()
+
     # -- kinds
 
     def duplicate(self) -> Kind:

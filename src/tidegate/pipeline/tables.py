@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tidegate.capsules import array_of, speaks_arrow
 from tidegate.engine.plain_columns import plain_column
 from tidegate.engine.tables import columns_of
 from tidegate.errors import SubscriptionError, TidegateError
@@ -51,7 +52,9 @@ def removals(ids: Iterable[str] | pa.Array | pa.ChunkedArray, schema: Schema | N
     """Ids to remove."""
     if isinstance(ids, str | bytes):
         raise SubscriptionError(f"ids come as an Arrow array or an iterable, not as {ids!r}")
-    if not isinstance(ids, pa.Array | pa.ChunkedArray):
+    if not isinstance(ids, pa.Array | pa.ChunkedArray) and speaks_arrow(ids):
+        ids = array_of(ids)
+    elif not isinstance(ids, pa.Array | pa.ChunkedArray):
         ids = pa.array([read_id(id) for id in ids], pa.string())
     column = _texts("id", {"id": ids})
     return propose(_kinds(len(column), REMOVE), column, None, None, {}, schema)

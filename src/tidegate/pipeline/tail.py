@@ -4,11 +4,14 @@ The **tail** is what was added or changed since, as an index of its own, and the
 not as the base has it any more. A change says of a subscription what it is after it, but for what
 an update leaves alone: its filter and subscriber are then those of the tail, if it has the id, or
 of the base.
+
+A tail that lives long does not grow with the changes: it has what is in it now, numbers that were
+given back are given again, and of ids that came and went it knows what the base has.
 """
 
-from collections.abc import Callable
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Final, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -22,8 +25,17 @@ from tidegate.pipeline.fold import in_order
 from tidegate.pipeline.names import NOWHERE, AddedNames, Names, sorted_ids
 from tidegate.pipeline.spelling import Rows
 
-InBase: TypeAlias = Callable[[pa.Array], tuple[pa.Array, pa.Array]]
-"""Finds the subscribers and the filters of ids, which are sorted, in the base."""
+_NOTED: Final = 65_536  # ids, of which perhaps the base has never had any
+
+
+class NamesOfBase(Protocol):
+    """What a tail asks of its base; ids are sorted."""
+
+    def known(self, ids: pa.Array) -> pa.Array:
+        """Those of some ids that the base has."""
+
+    def said(self, ids: pa.Array) -> tuple[pa.Array, pa.Array]:
+        """The subscribers and the filters of ids that the base has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,19 +50,25 @@ class Tail:
     """All changes since a base, as they add up."""
 
     def __init__(self, schema: Schema) -> None:
+        self._most = _NOTED
         self._names: Final = AddedNames()
         self._index: Final = Index(schema)
         self.part: Final = Part(self._index, self._names)
-        self.changed: Final[list[pa.Array]] = []  # what is not as in the base: sorted ids
+        self._changed: list[tuple[int, pa.Array]] = []
+        self.changes = 0  # that were taken in
 
     def __len__(self) -> int:
         return len(self._names)
 
-    def apply(self, rows: pa.Table, in_base: InBase) -> None:
-        """Take in changes that came later than all that were taken in before."""
+    def apply(self, rows: pa.Table, base: NamesOfBase) -> None:
+        """Take in changes that came later than all that were taken in before.
+
+        The base is given each time and not kept: it has the tail, and what refers to itself stays,
+        and keeps its files, until the interpreter searches for such.
+        """
         changes = _latest(rows)
-        self.changed.append(sorted_ids(changes.ids))
         before = self._names.forget(changes.ids)
+        self._note(changes.ids.filter(pa.array(before == NOWHERE)), base)  # of others it is known
         there = before[before != NOWHERE].tolist()
         self._index.remove_many(pa.array([n for n in there if n in self._index], pa.int64()))
         self._add(changes, np.flatnonzero(~changes.gone & (changes.added >= 0)), _made(changes))
@@ -59,7 +77,30 @@ class Tail:
         self._add(changes, own, (self._names.of(before[own])[1], self._names.texts(before[own])))
         others = np.flatnonzero(moved & (before == NOWHERE))
         others = others[_order(changes.ids.take(pa.array(others)))]
-        self._add(changes, others, in_base(changes.ids.take(pa.array(others))))
+        self._add(changes, others, base.said(changes.ids.take(pa.array(others))))
+        self._names.free(before)
+
+    def changed(self, since: int = 0) -> Iterator[pa.Array]:
+        """What is not as the base has it: sorted ids, at least those of the changes `since`."""
+        return (ids for last, ids in self._changed if last > since)
+
+    def _note(self, ids: pa.Array, base: NamesOfBase) -> None:
+        """Know of ids that they are not as in the base.
+
+        Where there are as many as were noted last, both are noted as one, as in the logarithmic
+        method: so an id is there a few times at most, however often it comes and goes. When there
+        are many, those that the base does not have are left out: there are no more than twice as
+        many as it has, or a few.
+        """
+        self.changes += 1
+        together = ids
+        while self._changed and len(self._changed[-1][1]) <= 2 * len(together):
+            together = pa.concat_arrays([together, self._changed.pop()[1]]).unique()
+        noted = sorted_ids(together)
+        if len(noted) > self._most:
+            noted = base.known(noted)
+            self._most = max(_NOTED, 2 * len(noted))
+        self._changed.append((self.changes, noted))
 
     def _add(self, changes: "_Changes", which: Rows, said: tuple[pa.Array, pa.Array]) -> None:
         """Add those of the changed ids, of whom these are the subscribers and the filters."""

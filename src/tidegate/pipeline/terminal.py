@@ -5,16 +5,17 @@ a traceback (exit code 2), and the arguments that several of them take.
 """
 
 import json
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, TextIO
 
 import typer
 from rich.console import Console
 from rich.markup import escape
 
-from tidegate.errors import ParameterError, SchemaError, TidegateError
+from tidegate.errors import ParameterError, SchemaError, TidegateError, TidegateWarning
 from tidegate.filters.attribute import Attribute
 from tidegate.filters.literals import decode
 from tidegate.filters.schema import Schema
@@ -36,12 +37,30 @@ SchemaOption = Annotated[
 
 @contextmanager
 def refusals() -> Iterator[None]:
-    """Print what the library refuses, and end the command."""
-    try:
-        yield
-    except TidegateError as error:
-        err.print(f"[bold red]error:[/] {escape(str(error))}")
-        raise typer.Exit(2) from None
+    """Print what the library refuses, and end the command; print what it warns of, and go on."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", TidegateWarning)
+        usual = warnings.showwarning
+
+        def show(
+            message: Warning | str,
+            category: type[Warning],
+            filename: str,
+            lineno: int,
+            file: TextIO | None = None,
+            line: str | None = None,
+        ) -> None:
+            if issubclass(category, TidegateWarning):
+                err.print(f"[bold yellow]warning:[/] {escape(str(message))}")
+            else:
+                usual(message, category, filename, lineno, file, line)
+
+        warnings.showwarning = show
+        try:
+            yield
+        except TidegateError as error:
+            err.print(f"[bold red]error:[/] {escape(str(error))}")
+            raise typer.Exit(2) from None
 
 
 @contextmanager
