@@ -28,12 +28,9 @@ floats and decide only with a margin far above their rounding errors, so answers
 from typing import Final, TypeAlias
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
-from tidegate.symbols import number_anywhere
-
-number_anywhere()
+from tidegate.jit import allocating, kernel
 
 Integers: TypeAlias = NDArray[np.int64]
 Positions: TypeAlias = NDArray[np.int32]
@@ -46,7 +43,7 @@ _BLOCK = 256  # boxes looked at together, so that the comparisons become vector 
 _NEARLY_ALL = 1.0 - 1e-9  # of a fragment's volume; rounding stays below n * 1e-15 for n candidates
 
 
-@njit(cache=True, nogil=True)
+@allocating
 def subsumed(
     lows: Integers, highs: Integers, count: int, low: Integers, high: Integers, budget: int
 ) -> tuple[int, int]:
@@ -101,7 +98,7 @@ def subsumed(
     return SUBSUMED, fragments
 
 
-@njit(cache=True, nogil=True)
+@allocating
 def _overlapping(
     lows: Integers, highs: Integers, count: int, low: Integers, high: Integers
 ) -> tuple[Integers, bool]:
@@ -147,7 +144,7 @@ def _overlapping(
     return boxes[:found], False
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _survey(
     boxes: Integers,
     lists: Positions,
@@ -200,7 +197,7 @@ def _survey(
     return stop, total, chosen, fewest
 
 
-@njit(cache=True, nogil=True)
+@allocating
 def _push_between_slabs(
     boxes: Integers,
     candidates: Positions,
@@ -250,7 +247,7 @@ def _push_between_slabs(
     return depth + 1
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _push_pieces(box: Integers, fragment: Integers, stack: Integers, depth: int) -> int:
     """Push the fragment minus the box: `Subtract` of Fig. 4, the largest piece first.
 
@@ -281,13 +278,13 @@ def _push_pieces(box: Integers, fragment: Integers, stack: Integers, depth: int)
         depth += 1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _length(low: int, high: int) -> float:
     """How many integers [low, high] holds. Unsigned, the difference is right for all of int64."""
     return float(np.uint64(high) - np.uint64(low)) + 1.0
 
 
-@njit(cache=True, nogil=True)
+@allocating
 def _longer(lists: Positions, needed: int) -> Positions:
     """The same array, or a longer copy of it."""
     if needed <= lists.size:
@@ -298,7 +295,7 @@ def _longer(lists: Positions, needed: int) -> Positions:
     return longer
 
 
-@njit(cache=True, nogil=True)
+@allocating
 def _taller(rows: Integers, used: int, needed: int) -> Integers:
     """The same array, or a copy of its first `used` rows with room for more."""
     if needed <= len(rows):
@@ -309,7 +306,7 @@ def _taller(rows: Integers, used: int, needed: int) -> Integers:
     return taller
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _copy(source: Integers, target: Integers) -> None:
     """target[: len(source)] = source, which takes the compiler ten times as long to compile."""
     for i in range(source.size):

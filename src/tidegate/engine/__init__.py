@@ -52,7 +52,7 @@ How they meet
 - `kernels`: the same, compiled, 512 events at a time; `arrays`: what they work on; `row_kernels`:
   for which events conditions hold; `range_kernels`: where they lie among ranges; `entry_kernels`:
   for which of them entries hold; `output_kernels`: how they are counted and written
-- `vector`: what is done to 512 events at once; `plain_vector`: in plain loops; `compiled`: how
+- `vector`: what is done to 512 events at once; `plain_vector`: in plain loops
 - `sweep`, `sweep_kernels`: entries that are a key and ranges
 - `single`, `single_kernels`: one event; `wide`: the conditions it would have to look up too often
 - `output`: where results go

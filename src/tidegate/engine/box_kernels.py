@@ -25,8 +25,8 @@ from typing import Final, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from tidegate.engine.compiled import inlined, kernel
 from tidegate.engine.vector import drop, is_empty, lowest, meet, popcount, put, write_tagged
+from tidegate.jit import inlined, kernel
 
 Integers: TypeAlias = NDArray[np.int64]
 Sides: TypeAlias = NDArray[np.int32]

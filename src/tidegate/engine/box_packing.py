@@ -47,8 +47,8 @@ from tidegate.engine.box_kernels import (
     chunk_count,
     first_bits,
 )
-from tidegate.engine.compiled import allocating, kernel
 from tidegate.engine.vector import popcount
+from tidegate.jit import allocating, kernel
 
 _ROWS = 64  # of a side on which every box of the segment ends; others have fewer in proportion
 _MEMBERS = 16  # ends that a bucket has at least, where there are as many

@@ -28,8 +28,8 @@ from tidegate.engine.arrays import (
     Entries,
     Scratch,
 )
-from tidegate.engine.compiled import inlined, kernel
 from tidegate.engine.vector import is_empty, join, lowest, meet, meet_all, meet_span, popcount, put
+from tidegate.jit import inlined, kernel
 
 
 @kernel

@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tidegate.engine.compiled import brief, inlined, kernel
+from tidegate.jit import brief, inlined, kernel
 
 Id: TypeAlias = str | int
 Integers: TypeAlias = NDArray[np.int64]

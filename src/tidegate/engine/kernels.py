@@ -31,7 +31,6 @@ from tidegate.engine.arrays import (
     Events,
     Scratch,
 )
-from tidegate.engine.compiled import allocating, kernel
 from tidegate.engine.entry_kernels import evaluate, meet_head
 from tidegate.engine.output_kernels import (
     COUNT_BITS,
@@ -45,6 +44,7 @@ from tidegate.engine.output_kernels import (
 from tidegate.engine.range_kernels import candidates, place_ends
 from tidegate.engine.row_kernels import make_rows, set_mask
 from tidegate.engine.vector import popcount, put, tally, transpose
+from tidegate.jit import allocating, kernel
 
 _DENSE: Final = 64  # events of a run from which on entries may be counted and written by the word,
 _MANY: Final = 16  # if so many of a zone have events

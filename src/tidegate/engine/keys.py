@@ -14,12 +14,12 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from tidegate.engine.compiled import kernel
 from tidegate.engine.condition import Value
 from tidegate.engine.conditions import Conditions
 from tidegate.engine.encoded import EncodedBatch
 from tidegate.engine.numbering import occurring
 from tidegate.engine.search import Stairs
+from tidegate.jit import kernel
 
 Integers: TypeAlias = NDArray[np.int64]
 

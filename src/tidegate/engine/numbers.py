@@ -11,7 +11,6 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from tidegate.engine.compiled import kernel
 from tidegate.engine.cuts import has_int64_keys
 from tidegate.engine.encoded import EncodedBatch
 from tidegate.engine.numbering import occurring
@@ -20,6 +19,7 @@ from tidegate.engine.search import Stairs
 from tidegate.engine.sweep_kernels import HIGHEST, LOWEST
 from tidegate.filters.lines import Line
 from tidegate.filters.schema import Schema
+from tidegate.jit import kernel
 
 Integers: TypeAlias = NDArray[np.int64]
 Numbers: TypeAlias = NDArray[np.int32]

@@ -13,10 +13,10 @@ from typing import Final
 import numpy as np
 
 from tidegate.engine.arrays import I32, I64, U32, U64, ZONE
-from tidegate.engine.compiled import kernel
 from tidegate.engine.entry_kernels import is_alive
 from tidegate.engine.plain_vector import LOW_BITS
 from tidegate.engine.vector import is_empty, lowest, stream_same, transpose, write_codes
+from tidegate.jit import kernel
 
 ZONE_WORDS: Final = ZONE * 8 + 8
 """The words of a zone in a tile: not a power of two, which caches dislike."""

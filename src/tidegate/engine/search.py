@@ -13,8 +13,8 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from tidegate.engine.compiled import inlined, kernel
 from tidegate.engine.vector import below
+from tidegate.jit import inlined, kernel
 
 Integers: TypeAlias = NDArray[np.int64]
 

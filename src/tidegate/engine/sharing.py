@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from tidegate.engine.compiled import kernel
+from tidegate.jit import kernel
 
 if TYPE_CHECKING:
     from tidegate.engine.draft import Draft

@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidegate.engine.arrays import AND, AND_ROW, NO_ROW, OPERAND, OR_ROW, PUSH, ZONE
-from tidegate.engine.compiled import inlined, kernel
 from tidegate.engine.entry_kernels import is_alive
 from tidegate.engine.vector import WORDS, lowest, put, write_codes
 from tidegate.engine.vector import meet as meet_row
+from tidegate.jit import inlined, kernel
 
 U64: TypeAlias = NDArray[np.uint64]
 U32: TypeAlias = NDArray[np.uint32]

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from tidegate.engine.compiled import kernel
+from tidegate.jit import kernel
 from tidegate.pipeline.spelling import Rows
 
 NOWHERE: Final = -1

@@ -9,29 +9,37 @@ therefore counts none. It neither makes arrays nor returns any; those it is give
 its caller holds them. What has to make arrays is `allocating`, and leaves the loops to kernels.
 
 What is on disk is Numba's cache but for three things, because many processes start at once, and
-because kernels contain what they call. Machine code has names that no other process gives
-(`tidegate.symbols`). A file is named by what it was compiled for, not by a number that another
-process may take at the same time for something else. And all of it is out of date when any source
-in a folder of kernels is newer, not only the one that the kernel is in.
+because kernels contain what they call.
+
+- Machine code has names that no other process gives. Numba numbers the functions of a process, from
+  1 on, and names their code by these numbers: code that two processes have kept could have the same
+  name for different parts, a sort for one and a ranking for the other, and a process that loads
+  both would take one of them for the other, and crash. Here, numbers start anywhere.
+- A file is named by what it was compiled for, not by a number that another process may take at the
+  same time for something else.
+- All of it is out of date when any source is that it may have been made of, not only the one that
+  the kernel is in: those of its folder of the house, however deep, and of the folders whose kernels
+  all may call.
 """
 
 import hashlib
-import os
+import itertools
+import secrets
 from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import numba
+from numba.core.bytecode import FunctionIdentity
 from numba.core.caching import IndexDataCacheFile
 
-from tidegate.symbols import number_anywhere
-
-number_anywhere()
+FunctionIdentity._unique_ids = itertools.count(secrets.randbits(60))
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 _njit: Final[Any] = numba.njit  # whose types do not know `_nrt`
+_SHARED: Final = tuple(Path(__file__).parent / name for name in ("algebra", "engine"))
 _OPTIONS: Final = {"cache": True, "nogil": True, "error_model": "numpy"}
 
 
@@ -81,18 +89,26 @@ def _kept(compiled: Any) -> Any:
     file = getattr(cache, "_cache_file", None)
     if isinstance(file, IndexDataCacheFile):  # there is none where nothing can be written
         file.__class__ = KernelFile
-        folder = Path(compiled.py_func.__code__.co_filename).parent
-        file._source_stamp = (file._source_stamp, _stamp(folder), _stamp(Path(__file__).parent))
+        own = _folder(Path(compiled.py_func.__code__.co_filename))
+        stamps = [_stamp(folder) for folder in dict.fromkeys((own, *_SHARED))]
+        file._source_stamp = (file._source_stamp, *stamps)
     return compiled
+
+
+def _folder(source: Path) -> Path:
+    """The folder of the house that a source is in: the one just below the outermost package."""
+    folder = source.parent
+    while (folder.parent.parent / "__init__.py").exists():
+        folder = folder.parent
+    return folder
 
 
 @lru_cache(maxsize=16)
 def _stamp(folder: Path) -> str:
-    """A text that changes with every source in a folder."""
+    """A text that changes with every source in a folder and in those below it."""
     found = hashlib.sha256()
-    with os.scandir(folder) as entries:
-        for entry in sorted(entries, key=lambda entry: entry.name):
-            if entry.name.endswith(".py"):
-                told = entry.stat()
-                found.update(f"{entry.name} {told.st_mtime_ns} {told.st_size}\n".encode())
+    for path in sorted(folder.rglob("*.py")):
+        told = path.stat()
+        name = path.relative_to(folder).as_posix()
+        found.update(f"{name} {told.st_mtime_ns} {told.st_size}\n".encode())
     return found.hexdigest()

@@ -1,4 +1,4 @@
-"""Machine code on disk is that of the arguments it is taken for, whoever else is compiling."""
+"""Machine code on disk is that of the arguments and the sources it is taken for."""
 
 import os
 import subprocess
@@ -9,12 +9,14 @@ from typing import Any
 import pytest
 from numba.core.caching import IndexDataCacheFile
 
-from tidegate.engine.compiled import KernelFile
+import tidegate as tg
+from tidegate import jit
+from tidegate.jit import KernelFile
 
 SOURCES = {
-    "callee.py": "from tidegate.engine.compiled import inlined\n"
+    "callee.py": "from tidegate.jit import inlined\n"
     "@inlined\ndef amount(x):\n    return {amount}\n",
-    "caller.py": "from tidegate.engine.compiled import kernel\nfrom callee import amount\n"
+    "caller.py": "from tidegate.jit import kernel\nfrom callee import amount\n"
     "@kernel\ndef total(x):\n    return x + amount(x)\n",
 }
 
@@ -46,10 +48,10 @@ def test_numbered_files_would_be_mixed_up(tmp_path: Path) -> None:
     assert found["for floats"] == "code for integers"
 
 
-def total(folder: Path, cache: Path) -> str:
+def total(folder: Path, cache: Path, caller: str = "caller") -> str:
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(cache)}
     environment["PYTHONPATH"] = os.pathsep.join([str(folder), *sys.path])
-    program = "from caller import total; print(total(1))"
+    program = f"from {caller} import total; print(total(1))"
     run = subprocess.run(
         [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True
     )
@@ -67,6 +69,44 @@ def test_a_kernel_is_compiled_anew_when_what_it_calls_has_changed(tmp_path: Path
                 source.write_text(text)
         assert total(folder, cache) == str(1 + int(amount))
         assert total(folder, cache) == str(1 + int(amount))  # what was kept
+
+
+@pytest.mark.parametrize(
+    ("callee", "caller"),
+    [
+        ("house/engine/low/callee.py", "house/engine/high/caller.py"),
+        ("house/engine/low/callee.py", "house/engine/caller.py"),
+        ("house/engine/callee.py", "house/engine/low/deep/caller.py"),
+    ],
+)
+def test_a_kernel_is_compiled_anew_when_what_it_calls_in_another_folder_has_changed(
+    tmp_path: Path, callee: str, caller: str
+) -> None:
+    """The kernel and what it calls are in two rooms of one folder of a house."""
+    module = callee.removesuffix(".py").replace("/", ".")
+    texts = {
+        callee: SOURCES["callee.py"],
+        caller: SOURCES["caller.py"].replace("from callee", f"from {module}"),
+    }
+    for amount in ("10", "20"):
+        for name, text in texts.items():
+            source = tmp_path / name
+            source.parent.mkdir(parents=True, exist_ok=True)
+            for folder in source.relative_to(tmp_path).parents[:-1]:
+                (tmp_path / folder / "__init__.py").touch()
+            text = text.replace("{amount}", amount)
+            if not source.exists() or source.read_text() != text:
+                source.write_text(text)
+        for _ in range(2):
+            found = total(tmp_path, tmp_path / "cache", caller[:-3].replace("/", "."))
+            assert found == str(1 + int(amount))
+
+
+@pytest.mark.parametrize("folder", ["algebra", "engine", "pipeline"])
+def test_all_kernels_of_a_folder_share_one_stamp_however_deep_they_are(folder: str) -> None:
+    house = Path(tg.__file__).parent
+    for source in (house / folder).rglob("*.py"):
+        assert jit._folder(source) == house / folder
 
 
 @pytest.mark.parametrize("switch", ["NUMBA_DISABLE_JIT", "NUMBA_BOUNDSCHECK"])
