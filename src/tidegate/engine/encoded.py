@@ -7,10 +7,6 @@ once. What is kept stays with the axis or table it was worked out for: as a key,
 from collections.abc import Callable, Hashable
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from tidegate.engine.axes import Axis
 from tidegate.engine.columns import Batch, Column
 from tidegate.filters.schema import Schema
 
@@ -30,14 +26,6 @@ class EncodedBatch:
         if column is None:
             column = self._columns[attribute] = self.batch.column(attribute)
         return column
-
-    def ranks(self, axis: Axis, attribute: str, stretch: int) -> NDArray[np.uint32]:
-        """The ranks of one stretch of an attribute's column on an axis."""
-        key = (axis, attribute, stretch)
-        found: NDArray[np.uint32] = self.remember(
-            key, lambda: axis.ranks(self.column(attribute).stretches[stretch])
-        )
-        return found
 
     def remember(self, key: Hashable, make: Callable[[], Any]) -> Any:
         """What `make` makes, made once for each key."""

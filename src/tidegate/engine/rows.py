@@ -126,7 +126,8 @@ class Rows:
                 if len(pieces.condition):
                     axis = self.axes.axis(attribute, stretch.line.name)
                     axes.append((axis.size, pieces))
-                    ranks.append(place.spread(batch.ranks(axis, attribute, number), stretch.rows))
+                    own = _ranks(batch, axis, attribute, number)
+                    ranks.append(place.spread(own, stretch.rows))
                 if stretch.texts:
                     for number in self._texts.get(attribute, ()):
                         held = hold(self._conditions[number].allowed, stretch.texts)
@@ -155,6 +156,14 @@ class Rows:
         """The memory of what is kept about them here."""
         pieces = [*self._pieces.values(), *self._absent.values()]
         return self._numbers.nbytes + sum(3 * each.condition.nbytes for each in pieces)
+
+
+def _ranks(batch: EncodedBatch, axis: Axis, attribute: str, stretch: int) -> NDArray[np.uint32]:
+    """The ranks of one stretch of an attribute's column on an axis, worked out once a batch."""
+    found: NDArray[np.uint32] = batch.remember(
+        (axis, attribute, stretch), lambda: axis.ranks(batch.column(attribute).stretches[stretch])
+    )
+    return found
 
 
 class _Places:
