@@ -28,11 +28,13 @@ import tidegate as tg
 from tidegate.engine import (
     assemble,
     clauses,
+    compiling,
     ids,
     index,
     keys,
     layout,
     owning,
+    selectivity,
     sharing,
     vector,
     wide,
@@ -55,7 +57,7 @@ SMALL: Final = (
     (layout, "_SWEEPABLE", 4),
     (clauses, "_ENOUGH", 2),
     (ids, "_FEW", 2),
-    (layout, "_FEW", 8),
+    (selectivity, "_FEW", 8),
     (assemble, "_ENOUGH", 3),
     (owning, "_MANY", 3),
     (owning, "_SHARED", (1_000_000, 1_000_000)),
@@ -244,7 +246,7 @@ class Case:
         for block in blocks:
             drafter.add_block(block)
         ids = pa.concat_arrays([block.ids for block in blocks])
-        return Segment.build(drafter.finish(), ids, Sources.of(blocks, []))[0]
+        return compiling.build(drafter.finish(), ids, Sources.of(blocks, []))[0]
 
     def encoded(self, batch: Any) -> EncodedBatch:
         """A batch as structures take it."""

@@ -27,17 +27,17 @@ MERGING = """
 import time
 import pyarrow as pa
 from tidegate.engine.index import Index
-from tidegate.engine.segment import Segment
+from tidegate.engine import compiling
 index = Index()
 building = threading.Event()
-build = Segment.build
+build = compiling.build
 def slow(*given):
     if threading.current_thread().name == "tidegate-merge":
         building.set()
         time.sleep(0.5)
         print("built", flush=True)
     return build(*given)
-Segment.build = slow
+compiling.build = slow
 for part in range(4):
     ids = range(3_000 * part, 3_000 * (part + 1))
     index.add_many(pa.table({{"id": ids, "x": ids}}), filter="x = :x")

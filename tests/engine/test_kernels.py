@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from tests.engine.kernel_fuzz import Case, small_sizes
 from tidegate.engine import kernels
+from tidegate.engine.alive import is_alive
 from tidegate.engine.arrays import NO_RANK, NO_ROW, ZONE, Conditions, Ends, Entries, Events
-from tidegate.engine.entry_kernels import is_alive
 from tidegate.engine.index import Index
 from tidegate.engine.partition import Partition, Work
 

@@ -12,11 +12,18 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tidegate.engine import aside
-from tidegate.engine.draft import Drafter
+from tidegate.engine.assemble import assemble, assemble_sweep, take_apart
+from tidegate.engine.draft import Draft, Drafter
+from tidegate.engine.layout import plan
 from tidegate.engine.meanings import Meanings
+from tidegate.engine.numbers import EndTable
+from tidegate.engine.partition import Partition
+from tidegate.engine.rows import AxisTable
 from tidegate.engine.segment import Segment
+from tidegate.engine.selectivity import selectivity
 from tidegate.engine.sources import Sources, concatenate
 from tidegate.engine.subscription import Block, Subscription, gathered, id_array
+from tidegate.engine.sweep import Sweep
 from tidegate.filters.schema import Schema
 
 Integers: TypeAlias = NDArray[np.int64]
@@ -42,7 +49,7 @@ class Compiler:
         if singles:
             ids.append(id_array([subscription.id for subscription in singles]))
         sources = Sources.of(blocks, singles)
-        return Segment.build(drafter.finish(), pa.concat_arrays(ids), sources)[0]
+        return build(drafter.finish(), pa.concat_arrays(ids), sources)[0]
 
     def merge(
         self, segments: Sequence[Segment], kept: Sequence[Integers]
@@ -52,7 +59,7 @@ class Compiler:
         ids, sources = [], []
         for segment, codes in zip(segments, kept, strict=True):
             aside.step()
-            draft = segment.draft()
+            draft = draft_of(segment)
             aside.step()
             drafter.add_draft(draft, codes)
             aside.step()
@@ -62,4 +69,49 @@ class Compiler:
         aside.step()
         draft = drafter.finish()
         aside.step()
-        return Segment.build(draft, together, concatenate(sources))
+        return build(draft, together, concatenate(sources))
+
+
+def build(draft: Draft, ids: pa.Array, sources: Sources) -> tuple[Segment, Integers]:
+    """Compile a draft; `ids` and `sources` are in the order of its subscriptions.
+
+    Also the code that each of them got.
+    """
+    subscribers = np.bincount(draft.entry[draft.entry >= 0], minlength=len(draft))
+    guesses = selectivity(draft.conditions)
+    table = AxisTable(draft.conditions)
+    partitions: list[Partition] = []
+    sweeps: list[Sweep] = []
+    ends = EndTable(draft.conditions.schema)
+    rank = np.full(len(draft) + 1, len(draft), np.int64)  # the last: of NO_ENTRY
+    placed, code = 0, 0
+    for each in plan(draft, subscribers):
+        aside.step()
+        if each.sweep:
+            sweep, entries = assemble_sweep(draft, each, subscribers, ends, code)
+            sweeps.append(sweep)
+            code += sweep.codes
+        else:
+            partition, entries = assemble(draft, each, subscribers, guesses, table, code)
+            partitions.append(partition)
+            code += partition.codes
+        rank[entries] = np.arange(placed, placed + len(entries))
+        placed += len(entries)
+    for sweep in sweeps:
+        aside.step()
+        sweep.settle()
+    draft.conditions.settle()
+    aside.step()
+    order = np.argsort(rank[draft.entry], kind="stable")
+    place = np.empty(len(order), np.int64)
+    place[order] = np.arange(len(order))
+    segment = Segment(
+        table, partitions, ends, sweeps, ids.take(pa.array(order)), sources.take(order)
+    )
+    return segment, place
+
+
+def draft_of(segment: Segment) -> Draft:
+    """The draft that a segment could be built from again."""
+    conditions = segment.table.conditions
+    return take_apart(segment.partitions, segment.sweeps, conditions, len(segment))

@@ -11,6 +11,7 @@ several subscriptions, which of them are alive is asked when they are counted or
 
 import numpy as np
 
+from tidegate.engine.alive import is_alive
 from tidegate.engine.arrays import (
     AND,
     AND_ROW,
@@ -172,11 +173,3 @@ def _meet_programs(
                     join(stack, top, stack, top + np.uint64(8))
             meet(out, at, stack, top)
         at += np.uint64(8)
-
-
-@kernel
-def is_alive(alive: U64, code: int) -> bool:
-    """Whether a subscription is alive; all are if there is no bit map."""
-    if len(alive) == 0:
-        return True
-    return bool(alive[code >> 6] >> np.uint64(code & 63) & np.uint64(1))

@@ -13,12 +13,11 @@ of their first range, or by their most selective condition, so that neighbours f
 """
 
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tidegate.engine.conditions import Conditions
 from tidegate.engine.draft import Draft
 from tidegate.engine.keys import points
 from tidegate.engine.numbering import numbered, occurring
@@ -35,7 +34,6 @@ _FOLLOWING: Final = 1  # entries that are swept if many are
 _PLANS: Final = 12  # by key, of entries of one kind
 _LONGEST: Final = 3  # attributes of a key
 _CODES: Final = 2**62  # of keys, at most: each has a 64-bit integer
-_FEW: Final = 4_096  # conditions, of a segment that will be merged soon
 _SWEPT: Final = 2  # attributes whose ranges are swept
 
 
@@ -210,39 +208,6 @@ def _choose_key(
     if not chosen or met > selective:
         return None
     return entries, tuple(keyable.column(attribute)[entries] for attribute in chosen)
-
-
-def selectivity(conditions: Conditions) -> NDArray[np.float64]:
-    """A guess, for each condition, at how many values meet it, to try rare ones first.
-
-    Of few conditions, it is only asked whether they allow single values.
-    """
-    if len(conditions) < _FEW:
-        return np.array([-1.0 if each.values else 0.0 for each in conditions])
-    return shares(conditions)
-
-
-def shares(conditions: Conditions) -> NDArray[np.float64]:
-    """A guess, for each condition, at the share of all values that meet it.
-
-    The ends of all conditions on a line are taken for quantiles of its values.
-    """
-    cuts: dict[tuple[str, str], set[Any]] = {}
-    for condition in conditions:
-        for name, bounds in condition.allowed.spans.items():
-            cuts.setdefault((condition.attribute, name), set()).update(bounds)
-    places = {
-        key: {cut: place for place, cut in enumerate(sorted(found))} for key, found in cuts.items()
-    }
-    guesses = np.empty(len(conditions), np.float64)
-    for number, condition in enumerate(conditions):
-        guess = 0.0
-        for name, bounds in condition.allowed.spans.items():
-            place = places[condition.attribute, name]
-            width = sum(place[bounds[i + 1]] - place[bounds[i]] for i in range(0, len(bounds), 2))
-            guess = max(guess, width / max(len(place) - 1, 1))
-        guesses[number] = guess * 0.5 if condition.allowed.texts else guess
-    return guesses
 
 
 def skeletons(draft: Draft, entries: Integers) -> Integers:

@@ -12,8 +12,8 @@ from typing import Final
 
 import numpy as np
 
+from tidegate.engine.alive import is_alive
 from tidegate.engine.arrays import I32, I64, U32, U64, ZONE
-from tidegate.engine.entry_kernels import is_alive
 from tidegate.engine.plain_vector import LOW_BITS
 from tidegate.engine.vector import is_empty, lowest, stream_same, transpose, write_codes
 from tidegate.jit import kernel

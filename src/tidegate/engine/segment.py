@@ -1,6 +1,6 @@
 """Many subscriptions, compiled.
 
-A `Segment` is made once from a draft and never changes: its partitions hold the entries, `ids` the
+A `Segment` is made once (`compiling`) and never changes: its partitions hold the entries, `ids` the
 subscriptions' ids in the order of their codes, `sources` what they were given as. What has been
 removed since is said by whoever asks: `alive` has a bit for each code, and is empty if all are.
 """
@@ -13,20 +13,16 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tidegate.engine import aside
-from tidegate.engine.assemble import assemble, assemble_sweep, take_apart
 from tidegate.engine.description import Structure
-from tidegate.engine.draft import Draft
 from tidegate.engine.encoded import EncodedBatch
 from tidegate.engine.ends import RangeAxes
 from tidegate.engine.ids import IdTable
-from tidegate.engine.layout import plan, selectivity
 from tidegate.engine.numbers import EndTable
 from tidegate.engine.output import Column
 from tidegate.engine.output_kernels import repeat
 from tidegate.engine.partition import Partition
 from tidegate.engine.rows import AxisTable
-from tidegate.engine.single import SingleEvents
+from tidegate.engine.single import Parts, SingleEvents
 from tidegate.engine.sources import Sources
 from tidegate.engine.subscription import Subscription
 from tidegate.engine.sweep import Sweep
@@ -57,47 +53,6 @@ class Segment:
         self.sweeps = sweeps
         self.ids = ids
         self._sources = sources
-
-    @classmethod
-    def build(
-        cls, draft: Draft, ids: pa.Array, sources: Sources
-    ) -> tuple["Segment", NDArray[np.int64]]:
-        """Compile a draft; `ids` and `sources` are in the order of its subscriptions.
-
-        Also the code that each of them got.
-        """
-        subscribers = np.bincount(draft.entry[draft.entry >= 0], minlength=len(draft))
-        guesses = selectivity(draft.conditions)
-        table = AxisTable(draft.conditions)
-        partitions: list[Partition] = []
-        sweeps: list[Sweep] = []
-        ends = EndTable(draft.conditions.schema)
-        rank = np.full(len(draft) + 1, len(draft), np.int64)  # the last: of NO_ENTRY
-        placed, code = 0, 0
-        for each in plan(draft, subscribers):
-            aside.step()
-            if each.sweep:
-                sweep, entries = assemble_sweep(draft, each, subscribers, ends, code)
-                sweeps.append(sweep)
-                code += sweep.codes
-            else:
-                partition, entries = assemble(draft, each, subscribers, guesses, table, code)
-                partitions.append(partition)
-                code += partition.codes
-            rank[entries] = np.arange(placed, placed + len(entries))
-            placed += len(entries)
-        for sweep in sweeps:
-            aside.step()
-            sweep.settle()
-        draft.conditions.settle()
-        aside.step()
-        order = np.argsort(rank[draft.entry], kind="stable")
-        place = np.empty(len(order), np.int64)
-        place[order] = np.arange(len(order))
-        segment = cls(
-            table, partitions, ends, sweeps, ids.take(pa.array(order)), sources.take(order)
-        )
-        return segment, place
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -153,7 +108,17 @@ class Segment:
     @cached_property
     def single(self) -> SingleEvents:
         """The segment as it is asked about one event."""
-        return SingleEvents(self)
+        return SingleEvents(
+            Parts(
+                len(self),
+                self.table,
+                self.partitions,
+                self.ends,
+                self.sweeps,
+                self.attributes,
+                self.compared,
+            )
+        )
 
     def structures(self) -> list[Structure]:
         """What the segment is made of."""
@@ -178,10 +143,6 @@ class Segment:
             if shown:
                 found.append(Structure(name, 0, 0, size))
         return found
-
-    def draft(self) -> Draft:
-        """The draft that the segment could be built from again."""
-        return take_apart(self.partitions, self.sweeps, self.table.conditions, len(self))
 
     def count(self, batch: EncodedBatch, alive: Alive) -> Integers:
         """How many subscriptions each event meets."""

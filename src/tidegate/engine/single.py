@@ -8,8 +8,8 @@ arrays as for batches. What is kept besides (`wide`) is made on the first event.
 
 import threading
 from bisect import bisect_right
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,9 +18,11 @@ from tidegate.engine import single_kernels, sweep_kernels
 from tidegate.engine.arrays import DEPTH
 from tidegate.engine.axes import Axis, Pieces
 from tidegate.engine.keys import NO_GROUP
+from tidegate.engine.numbers import EndTable
 from tidegate.engine.partition import Partition
 from tidegate.engine.points import NO_CONDITION, PointTable
 from tidegate.engine.range_lines import Lines
+from tidegate.engine.rows import AxisTable
 from tidegate.engine.starts import starts
 from tidegate.engine.sweep import Sweep
 from tidegate.engine.wide import WideZones, wide_zones
@@ -37,9 +39,6 @@ from tidegate.filters.lines import (
 from tidegate.filters.schema import Schema
 from tidegate.filters.values import BIGINT_MAX, BIGINT_MIN
 from tidegate.filters.valueset import line_of
-
-if TYPE_CHECKING:
-    from tidegate.engine.segment import Segment
 
 Place: TypeAlias = tuple[Line, Any]  # the line a value lies on, and its key
 Codes: TypeAlias = NDArray[np.int32]
@@ -59,18 +58,29 @@ _OWN_LINE: Final = {int: BIGINT, float: DOUBLE, str: STRING}
 _ANY_LINE: Final = frozenset(line.name for line in ALL_LINES)
 
 
+class Parts(NamedTuple):
+    """What of a segment single events meet."""
+
+    codes: int
+    table: AxisTable
+    partitions: Sequence[Partition]
+    ends: EndTable
+    sweeps: Sequence[Sweep]
+    attributes: frozenset[str]  # that are looked at
+    compared: Mapping[str, frozenset[str]]  # by attribute, the lines on which predicates compare
+
+
 class SingleEvents:
     """A segment, asked about one event at a time. Any number of threads may ask."""
 
-    def __init__(self, segment: "Segment") -> None:
-        self._segment = segment
-        self._schema = segment.table.conditions.schema
-        compared = segment.compared
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        self._schema = parts.table.conditions.schema
         self._attributes = [
-            (name, own_line(name, self._schema), compared.get(name, _ANY_LINE))
-            for name in segment.attributes
+            (name, own_line(name, self._schema), parts.compared.get(name, _ANY_LINE))
+            for name in parts.attributes
         ]
-        self._rows = _Rows(segment)
+        self._rows = _Rows(parts)
 
     def match(self, event: Mapping[str, Any], alive: Alive, strange: dict[str, str]) -> Codes:
         """The codes of the subscriptions that the event meets.
@@ -88,12 +98,12 @@ class SingleEvents:
             places[name] = place
             if place is not None and place[0].name not in compared:
                 strange[name] = place[0].name
-        out = _room("codes", len(self._segment) + sweep_kernels.ZONE, np.int32)
+        out = _room("codes", self._parts.codes + sweep_kernels.ZONE, np.int32)
         written = 0
-        keys = _Keys(self._segment.table.conditions.points, places)
+        keys = _Keys(self._parts.table.conditions.points, places)
         bounds: dict[tuple[str, ...], _Bounds] = {}
         numbers: dict[str, int] = {}
-        for sweep in self._segment.sweeps:
+        for sweep in self._parts.sweeps:
             group = sweep.key.group(keys)
             if group == NO_GROUP:
                 continue
@@ -133,7 +143,7 @@ class SingleEvents:
                 continue
             number = numbers.get(attribute)
             if number is None:
-                cuts = self._segment.ends.cuts(attribute, line)
+                cuts = self._parts.ends.cuts(attribute, line)
                 number = numbers[attribute] = _number(cuts, place[1])
             least.append(number)
             most.append(number)
@@ -205,16 +215,16 @@ class _Rows:
     `partitions` are those of the segment, each with its wide zones, if it has any.
     """
 
-    def __init__(self, segment: "Segment") -> None:
-        self._table = segment.table
+    def __init__(self, parts: Parts) -> None:
+        self._table = parts.table
         self._numbers: dict[str, dict[str, int]] = {}
         self._axes: list[Axis | None] = []
         self._parts: list[Pieces] = []
         self._flat = _joined([])
         self._lock = threading.Lock()
         self.partitions: list[tuple[Partition, WideZones | None]] = []
-        for each in segment.partitions:
-            wide = None if each.key else wide_zones(each.entries, segment.table.conditions)
+        for each in parts.partitions:
+            wide = None if each.key else wide_zones(each.entries, parts.table.conditions)
             self.partitions.append((each, wide))
             self._numbers |= {attribute: {} for attribute in each.rows.attributes}
 

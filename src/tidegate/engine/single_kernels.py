@@ -12,8 +12,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from tidegate.engine.alive import is_alive
 from tidegate.engine.arrays import AND, AND_ROW, NO_ROW, OPERAND, OR_ROW, PUSH, ZONE
-from tidegate.engine.entry_kernels import is_alive
 from tidegate.engine.vector import WORDS, lowest, put, write_codes
 from tidegate.engine.vector import meet as meet_row
 from tidegate.jit import inlined, kernel

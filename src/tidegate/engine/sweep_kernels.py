@@ -19,7 +19,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from tidegate.engine.entry_kernels import is_alive
+from tidegate.engine.alive import is_alive
 from tidegate.engine.vector import at_least, at_most, lowest, popcount, write_codes, write_same
 from tidegate.jit import allocating, brief, inlined, kernel
 

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from tidegate.engine.arrays import NO_ROW, ZONE, Entries
 from tidegate.engine.axes import Pieces
 from tidegate.engine.conditions import Conditions
-from tidegate.engine.layout import shares
+from tidegate.engine.selectivity import shares
 from tidegate.engine.starts import lengths, pick, starts
 from tidegate.engine.vector import WORDS
 
