@@ -21,8 +21,8 @@ from bench.figure import Figure, timed
 from tidegate.lab.matching import PADRES_B, padres
 from tidegate.lab.trade import trade
 from tidegate.pipeline import Store, loading, shards
-from tidegate.pipeline.building import met, summary_index, visited
 from tidegate.pipeline.summaries import summary
+from tidegate.pipeline.summary_index import met, summary_index, visited
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

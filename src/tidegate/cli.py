@@ -18,6 +18,7 @@ from rich.markup import escape
 from rich.progress import Progress
 
 import tidegate as tg
+from tidegate.console import err, out
 from tidegate.filters.expression import attribute_name
 from tidegate.filters.literals import to_date, to_timestamp
 from tidegate.lab.tour import tour
@@ -28,7 +29,7 @@ from tidegate.pipeline.command_statistics import statistics
 from tidegate.pipeline.commands import subs
 from tidegate.pipeline.java import require_java
 from tidegate.pipeline.session import failures
-from tidegate.pipeline.terminal import SchemaOption, err, out, read_parameter, read_schema, refusals
+from tidegate.pipeline.terminal import SchemaOption, read_parameter, read_schema, refusals
 
 app = typer.Typer(
     help="Who wants this event? Exact content-based publish/subscribe.",

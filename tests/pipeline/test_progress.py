@@ -6,20 +6,20 @@ import time
 import pytest
 from rich.console import Console
 
-from tidegate.pipeline import progress
-from tidegate.pipeline.progress import Step, Steps, Watch, shown
+from tidegate.pipeline import steps
+from tidegate.pipeline.steps import Step, Steps, Watch, shown
 
 
 @pytest.mark.parametrize("terminal", [True, False])
 def test_the_step_its_share_and_the_steps_left_are_shown(
     terminal: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(progress, "EVERY", 0.01)
+    monkeypatch.setattr(steps, "EVERY", 0.01)
     written = io.StringIO()
     console = Console(file=written, force_terminal=terminal, width=100, highlight=False)
-    steps = Steps(lambda: (1, 4), Watch())
-    with shown(steps, console):
-        steps.tell(Step("reading [all]", 2, 8))
+    line = Steps(lambda: (1, 4), Watch())
+    with shown(line, console):
+        line.tell(Step("reading [all]", 2, 8))
         for _ in range(500):
             if "reading" in written.getvalue():
                 break
@@ -28,7 +28,7 @@ def test_the_step_its_share_and_the_steps_left_are_shown(
 
 
 def test_the_last_step_is_called_so() -> None:
-    steps = Steps(lambda: (0, 0), Watch())
-    assert str(steps).startswith("preparing")
-    steps.tell(Step("summing up", 8, 8))
-    assert str(steps).startswith("step 8 of 8, summing up: preparing; the last step")
+    line = Steps(lambda: (0, 0), Watch())
+    assert str(line).startswith("preparing")
+    line.tell(Step("summing up", 8, 8))
+    assert str(line).startswith("step 8 of 8, summing up: preparing; the last step")

@@ -32,16 +32,17 @@ from rich.markup import escape
 from rich.rule import Rule
 
 import tidegate as tg
+from tidegate.console import waiting
 from tidegate.filters.literals import spell
 from tidegate.lab.trade import Trade, trade
 from tidegate.pipeline.bases import fingerprint
-from tidegate.pipeline.progress import Followed, Watch, follow, lag, rate
+from tidegate.pipeline.following import Followed, follow, lag
 from tidegate.pipeline.session import session
 from tidegate.pipeline.sinks import NOTIFICATIONS, ParquetFolder
+from tidegate.pipeline.steps import Watch, rate
 from tidegate.pipeline.store import Store
 from tidegate.pipeline.streaming import match_stream
 from tidegate.pipeline.tally import added
-from tidegate.pipeline.terminal import waiting
 
 if TYPE_CHECKING:
     from tidegate.pipeline.store import StoredSubscription

@@ -3,7 +3,7 @@
 Of each shard, the filters are parsed and checked against the schema of the events, an index is
 built of them (subscriptions of the same filter share an entry there), and it is written together
 with the names. Where there are several shards, filters that cover each (`summaries`) are put into
-one more index, whose ids say the shard: `SHIFT` bits from the right.
+one more index (`summary_index`).
 
 Names have the text of a filter as well, if it has parameters: when these are changed later, the
 change does not repeat the filter.
@@ -18,7 +18,6 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from tidegate.engine.index import Index
 from tidegate.engine.notation import spell_schema
@@ -26,8 +25,9 @@ from tidegate.filters.schema import Schema
 from tidegate.pipeline import bases, loading
 from tidegate.pipeline.bases import Base, File, Shard
 from tidegate.pipeline.shards import Plan
-from tidegate.pipeline.spelling import PARAMETERS, Rows
+from tidegate.pipeline.spelling import PARAMETERS
 from tidegate.pipeline.summaries import summary
+from tidegate.pipeline.summary_index import summary_index, visited
 
 ROWS: Final = pa.schema(
     {
@@ -39,7 +39,6 @@ ROWS: Final = pa.schema(
 )
 """Subscriptions as they are built from."""
 
-SHIFT: Final = 32
 _REASONS: Final = 20  # that are kept
 
 
@@ -122,36 +121,6 @@ class Builder:
             path = folder / f"summary-{self.name}.tidegate"
             index.save(path)
             return bases.written(path)
-
-
-def visited(summary: Index, count: int, events: Any) -> NDArray[np.bool_]:
-    """Which of so many shards, each a row, which of the events visits."""
-    found = np.zeros((count, len(events)), np.bool_)
-    rows, numbers = met(summary, events)
-    found[numbers >> SHIFT, rows] = True
-    return found
-
-
-def met(index: Index, events: Any) -> tuple[Rows, Rows]:
-    """Rows of events and the numbers that they meet, which are the ids of an index."""
-    found = index.match_batch(events)
-    rows = [np.empty(0, np.int64)]
-    numbers = [np.empty(0, np.int64)]
-    for events_met, own in zip(found["event"].chunks, found["subscription"].chunks, strict=True):
-        rows.append(events_met.to_numpy())
-        numbers.append(own.dictionary.to_numpy()[own.indices.to_numpy()])
-    return np.concatenate(rows), np.concatenate(numbers)
-
-
-def summary_index(filters: Sequence[Sequence[str]], schema: Schema) -> Index:
-    """The filters that cover each shard, with the shard in their ids."""
-    index = Index(schema)
-    numbers = [shard << SHIFT | place for shard, own in enumerate(filters)
-               for place in range(len(own))]  # fmt: skip
-    if numbers:
-        texts = [text for own in filters for text in own]
-        index.add_many(pa.table({"id": numbers, "filter": texts}))
-    return index
 
 
 def _whole(tables: list[pa.Table]) -> dict[str, pa.Array]:

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.markup import escape
 
+from tidegate.console import err, out, waiting
 from tidegate.errors import TidegateError
 from tidegate.pipeline.command_match import EventFormat
 from tidegate.pipeline.commands import StoreArgument
 from tidegate.pipeline.session import failures
-from tidegate.pipeline.terminal import err, out, refusals, waiting
+from tidegate.pipeline.terminal import refusals
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -110,7 +111,7 @@ def _events(path: str | None, format: EventFormat | None) -> "EventFiles | None"
 @contextmanager
 def _progress(spark: "SparkSession") -> "Iterator[Tell]":
     """A line that says what is being done, how much of it is, and how many steps are left."""
-    from tidegate.pipeline.progress import Steps, Tasks, Watch, shown
+    from tidegate.pipeline.steps import Steps, Tasks, Watch, shown
 
     clock = Watch()
     steps = Steps(Tasks(spark, clock).counted, clock)

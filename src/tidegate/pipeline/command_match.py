@@ -17,10 +17,11 @@ import typer
 from rich.live import Live
 from rich.markup import escape
 
+from tidegate.console import err, out, waiting
 from tidegate.errors import TidegateError
 from tidegate.pipeline.commands import read_subscriptions, show_refused
 from tidegate.pipeline.session import failures
-from tidegate.pipeline.terminal import SchemaOption, err, out, read_schema, refusals, waiting
+from tidegate.pipeline.terminal import SchemaOption, read_schema, refusals
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -200,16 +201,13 @@ class _Job:
             return good
 
     def _batch(self, spark: "SparkSession", events: "DataFrame", store: "Store") -> None:
-        from pyspark.sql import Observation
-        from pyspark.sql.functions import count, lit
-
+        from tidegate.pipeline.following import show
         from tidegate.pipeline.matching import match as match_events
-        from tidegate.pipeline.progress import Tasks, Watch, show
+        from tidegate.pipeline.steps import Tasks, Watch, counted
         from tidegate.pipeline.tally import tally
         from tidegate.pipeline.writing import write_parquet
 
-        seen = Observation()
-        watched = events.observe(seen, count(lit(1)).alias("events"))
+        watched, seen = counted(events)
         clock = Watch()
         with Live(Tasks(spark, clock), console=err, transient=True), _removed(self.out):
             notifications = match_events(
@@ -221,10 +219,10 @@ class _Job:
             )
             write_parquet(notifications, self.out)
         found = tally(self.out)
-        show(out, seen.get["events"], found, clock.seconds(), self.shown)
+        show(out, seen(), found, clock.seconds(), self.shown)
 
     def _stream(self, events: "DataFrame", store: "Store") -> None:
-        from tidegate.pipeline.progress import Followed, follow, lag
+        from tidegate.pipeline.following import Followed, follow, lag
         from tidegate.pipeline.sinks import ParquetFolder
         from tidegate.pipeline.streaming import match_stream
 

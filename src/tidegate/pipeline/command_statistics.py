@@ -16,11 +16,12 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
+from tidegate.console import out, waiting
 from tidegate.errors import TidegateError
 from tidegate.pipeline.command_match import EventFormat
 from tidegate.pipeline.commands import StoreArgument
 from tidegate.pipeline.session import failures
-from tidegate.pipeline.terminal import out, refusals, waiting
+from tidegate.pipeline.terminal import refusals
 
 if TYPE_CHECKING:
     from tidegate.pipeline.counts import LineCounts
@@ -79,9 +80,9 @@ def statistics(
 def _gather(
     store: "Store", files: "EventFiles", anew: bool, master: str, *, quiet: bool
 ) -> "Statistics":
-    from tidegate.pipeline.progress import Watch
     from tidegate.pipeline.session import session
     from tidegate.pipeline.statistics import gather
+    from tidegate.pipeline.steps import Watch
 
     with waiting("starting Spark") as done, session(master, "tidegate statistics") as spark:
         done()

@@ -14,15 +14,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.markup import escape
 
+from tidegate.console import err, out
 from tidegate.errors import TidegateError
-from tidegate.pipeline.terminal import (
-    SchemaOption,
-    err,
-    out,
-    read_parameter,
-    read_schema,
-    refusals,
-)
+from tidegate.pipeline.terminal import SchemaOption, read_parameter, read_schema, refusals
 
 if TYPE_CHECKING:
     from tidegate.filters.schema import Schema

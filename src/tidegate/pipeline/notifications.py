@@ -16,11 +16,11 @@ import numpy as np
 import pyarrow as pa
 
 from tidegate.engine.encoded import encode
-from tidegate.pipeline.building import met
 from tidegate.pipeline.malformed import ERROR, sound
 from tidegate.pipeline.matcher import Matcher, Visits
 from tidegate.pipeline.routing import MALFORMED, SHARD
 from tidegate.pipeline.spelling import Rows
+from tidegate.pipeline.summary_index import met
 
 Form = Literal["pairs", "lists", "counts"]
 

@@ -1,27 +1,24 @@
 """How do commands talk to people?
 
-What the commands of `tidegate` have in common: two consoles, errors of the library printed without
-a traceback (exit code 2), and the arguments that several of them take.
+What the commands of `tidegate` have in common: errors of the library printed without a traceback
+(exit code 2), and the arguments that several of them take.
 """
 
 import json
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any, Final, TextIO
+from typing import Annotated, Any, TextIO
 
 import typer
-from rich.console import Console
 from rich.markup import escape
 
+from tidegate.console import err
 from tidegate.errors import ParameterError, SchemaError, TidegateError, TidegateWarning
 from tidegate.filters.attribute import Attribute
 from tidegate.filters.literals import decode
 from tidegate.filters.schema import Schema
-
-out: Final = Console(highlight=False, soft_wrap=True)
-err: Final = Console(stderr=True, highlight=False, soft_wrap=True)
 
 SchemaOption = Annotated[
     Path | None,
@@ -61,13 +58,6 @@ def refusals() -> Iterator[None]:
         except TidegateError as error:
             err.print(f"[bold red]error:[/] {escape(str(error))}")
             raise typer.Exit(2) from None
-
-
-@contextmanager
-def waiting(text: str) -> Iterator[Callable[[], None]]:
-    """Say what is being waited for, where somebody is watching, until told that it is over."""
-    with err.status(text) if err.is_terminal else nullcontext() as shown:
-        yield shown.stop if shown is not None else lambda: None
 
 
 def read_schema(path: Path | None) -> Schema | None:
