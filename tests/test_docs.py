@@ -25,6 +25,7 @@ import pytest
 from typer.testing import CliRunner
 
 import tidegate as tg
+from tests import ROOT
 from tests.engine import odd_sources, odd_values
 from tidegate.cli import app
 from tidegate.filters.expression import Predicate
@@ -33,7 +34,6 @@ from tidegate.filters.literals import spell
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-ROOT: Final = Path(__file__).parents[1]
 DOCUMENTS: Final = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 ON_SPARK: Final = [
     ROOT / "README.md",

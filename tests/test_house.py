@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from tests import ROOT
+
 ORDER = (
     "filters",
     "algebra",
@@ -28,7 +30,7 @@ ORDER = (
 )
 STRANGERS = {"simulate", "pipeline", "network"}
 USERS = {"peers", "lab", "cli"}
-PACKAGE = Path(__file__).parents[1] / "src" / "tidegate"
+PACKAGE = ROOT / "src" / "tidegate"
 
 
 def imported_names(path: str, source: str) -> Iterator[tuple[int, str]]:

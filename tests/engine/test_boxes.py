@@ -6,7 +6,6 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from decimal import Decimal
 from itertools import combinations
-from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -19,7 +18,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 import tidegate as tg
-from tests import families, generate
+from tests import ROOT, families, generate
 from tests.engine import box_oracle
 from tests.engine.box_oracle import (
     NO_NORMAL_FORM,
@@ -47,7 +46,6 @@ from tidegate.filters.lines import DECIMAL, TOP, cut, double_key
 from tidegate.filters.values import normal
 from tidegate.filters.valueset import ValueSet
 
-ROOT = Path(__file__).parents[2]
 SEEDS = st.integers(0, 2**32)
 
 

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pytest
 from numpy.typing import NDArray
 
+from tests import ROOT
 from tests.engine.kernel_fuzz import Case, small_sizes
 from tidegate.engine import kernels
 from tidegate.engine.alive import is_alive
@@ -22,7 +23,6 @@ from tidegate.engine.arrays import NO_RANK, NO_ROW, ZONE, Conditions, Ends, Entr
 from tidegate.engine.index import Index
 from tidegate.engine.partition import Partition, Work
 
-ROOT = Path(__file__).parents[2]
 GUARD = -77
 GAP = 80  # more than a kernel writes at once
 ALL_ALIVE = np.empty(0, np.uint64)

@@ -21,13 +21,14 @@ import pytest
 from numpy.typing import NDArray
 
 import tidegate as tg
+from tests import ROOT
 from tests.filters.test_spark import settings
 from tidegate.engine.index import Index
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-FOLDER = Path(os.environ.get("TIDEGATE_DATA", Path(__file__).parents[3] / "shared" / "data"))
+FOLDER = Path(os.environ.get("TIDEGATE_DATA", ROOT.parent / "shared" / "data"))
 QUOTES = FOLDER / "stock-quotes.csv.gz"
 RULES = 10_000
 EVENTS = 1_500

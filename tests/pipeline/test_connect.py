@@ -7,13 +7,11 @@ from pathlib import Path
 
 from tests.pipeline.test_faults import environment
 
-ROOT = Path(__file__).parents[2]
-
 
 def test_batch_and_streams_run_under_spark_connect(tmp_path: Path) -> None:
     """In a process of its own: one process has one kind of Spark."""
     done = subprocess.run(
-        [sys.executable, str(ROOT / "tests" / "pipeline" / "connected.py"), str(tmp_path)],
+        [sys.executable, str(Path(__file__).with_name("connected.py")), str(tmp_path)],
         env=environment(),
         cwd=tmp_path,
         capture_output=True,

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 import tidegate as tg
+from tests import ROOT
 from tests.pipeline import copying, streams
 from tests.pipeline.object_server import ObjectServer
 from tests.pipeline.test_faults import corrupt, truncate
@@ -54,7 +55,7 @@ def downloads(server: ObjectServer, base: Base) -> list[int]:
 def test_workers_that_start_at_once_on_another_machine_copy_a_base_once(
     server: ObjectServer, store: Store, base: Base, tmp_path: Path
 ) -> None:
-    places = [str(Path(tg.__file__).parents[1]), str(Path(__file__).parents[2])]
+    places = [str(Path(tg.__file__).parents[1]), str(ROOT)]
     cache = tmp_path / "another machine"
     own = {"PYTHONPATH": os.pathsep.join(places), "TIDEGATE_CACHE": str(cache)}
     command = [sys.executable, copying.__file__, store.path, base.name, "2"]

@@ -18,7 +18,8 @@ import pyarrow as pa
 import pytest
 
 import tidegate as tg
-from tests.pipeline import streams
+from tests import ROOT
+from tests.pipeline import full_disk, streams
 from tests.pipeline.streams import Stream
 from tidegate.pipeline import ParquetFolder, Store, compiling, pins, vacuum
 from tidegate.pipeline.matcher import matcher
@@ -31,7 +32,7 @@ HERE = Path(__file__).parent
 
 def environment(**more: str) -> dict[str, str]:
     """Where a new process finds Tidegate and its tests."""
-    places = [str(HERE.parents[1]), str(Path(tg.__file__).parents[1])]
+    places = [str(ROOT), str(Path(tg.__file__).parents[1])]
     settings = {
         "PYTHONPATH": os.pathsep.join(places),
         "PYSPARK_PYTHON": sys.executable,
@@ -199,7 +200,7 @@ def test_a_disk_that_is_full_while_a_store_is_written_leaves_it_as_it_was(
     store.remove(ids[7])
     before = store.subscriptions()
     run = subprocess.run(
-        [sys.executable, str(HERE / "full_disk.py"), store.path, str(size), what],
+        [sys.executable, full_disk.__file__, store.path, str(size), what],
         env=environment(),
         capture_output=True,
         text=True,

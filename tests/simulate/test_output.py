@@ -12,6 +12,7 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
+from tests import ROOT
 from tests.simulate.networks import between, network
 from tidegate.cli import app
 from tidegate.overlay.messages import (
@@ -30,7 +31,7 @@ from tidegate.simulate.sequence import Recorder, describe
 from tidegate.simulate.topology import Topology, balanced, line, random_tree, star
 
 SNAPSHOTS = Path(__file__).parent / "snapshots"
-EXAMPLES = Path(__file__).parents[2] / "docs" / "scenarios"
+EXAMPLES = ROOT / "docs" / "scenarios"
 SVG = "{http://www.w3.org/2000/svg}"
 
 

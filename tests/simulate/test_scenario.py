@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests import ROOT
 from tests.simulate.networks import check_quiet
 from tidegate.errors import ScenarioError
 from tidegate.simulate.counters import count
@@ -16,7 +17,7 @@ from tidegate.simulate.draws import draw_all, read_draws
 from tidegate.simulate.scenario import load, read
 from tidegate.simulate.section import Section
 
-EXAMPLES = sorted((Path(__file__).parents[2] / "docs" / "scenarios").glob("*.toml"))
+EXAMPLES = sorted((ROOT / "docs" / "scenarios").glob("*.toml"))
 SMALL: dict[str, Any] = tomllib.loads(
     """
     name = "small"
