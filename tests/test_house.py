@@ -7,6 +7,7 @@ its users do, may import from it.
 """
 
 import ast
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -187,3 +188,20 @@ def test_importing_tidegate_leaves_the_heavy_libraries_alone() -> None:
     assert loaded_by("import tidegate") & {"pyspark", "numba", "pyarrow"} == set()
     assert "numba" in loaded_by("from tidegate import Index")
     assert "pyspark" not in loaded_by("from tidegate import Index")
+
+
+ROOMS = sorted(
+    file.parent.relative_to(PACKAGE).as_posix()
+    for house in ("engine", "pipeline")
+    for file in (PACKAGE / house).rglob("__init__.py")
+)
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_the_head_of_a_room_names_all_that_is_in_it(room: str) -> None:
+    folder = PACKAGE / room
+    modules = {file.stem for file in folder.glob("*.py")} - {"__init__"}
+    rooms = {file.parent.name for file in folder.glob("*/__init__.py")}
+    head = ast.get_docstring(ast.parse((folder / "__init__.py").read_text("utf-8"))) or ""
+    listed = [line for line in head.splitlines() if line.startswith(("- ", "  "))]
+    assert modules | rooms <= set(re.findall(r"`(\w+)`", "\n".join(listed)))

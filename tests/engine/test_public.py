@@ -1,14 +1,12 @@
 """How the engine is reached from outside: `tidegate.Index`, loaded when it is first asked for."""
 
-import re
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
 import tidegate as tg
-from tidegate import Index, Subscription, engine
+from tidegate import Index, Subscription
 from tidegate.engine import index, subscription
 from tidegate.errors import IndexFileError, SubscriptionError
 
@@ -67,9 +65,3 @@ def test_a_name_that_does_not_exist_is_said_to_be_missing() -> None:
     with pytest.raises(AttributeError, match="module 'tidegate' has no attribute 'Indexx'"):
         tg.Indexx  # type: ignore[attr-defined]  # noqa: B018
     assert not hasattr(tg, "ScanIndex")
-
-
-def test_the_map_of_the_engine_names_every_module() -> None:
-    folder = Path(str(engine.__file__)).parent
-    modules = {file.stem for file in folder.glob("*.py")} - {"__init__"}
-    assert set(re.findall(r"`(\w+)`", engine.__doc__ or "")) == modules

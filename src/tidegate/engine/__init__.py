@@ -1,74 +1,84 @@
 """Which filters does an event meet?
 
-The folder in the order in which to read it. `docs/engine.md` tells the same as a story.
+`docs/engine.md` tells it as a story, `docs/architecture.md` as a walk through the files. From the
+bottom up:
 
-What people use
-
+- `description`: what an index is made of, for people and for programs
 - `index`: which subscriptions want an event, while they come, change and go
-- `subscription`: what a subscription is, and what many of one filter are
-- `updating`: what many become when their parameters change
-- `tables`: how they come in many at once; `plain_columns`: what their columns hold
-- `ids`: which code has an id
-- `matches`: the ids that one event met
-- `description`: what an index is made of
 - `scan`: the same index, the slow and obvious way; the tests hold `index` against it
 
-What filters become
+Not in a room yet:
 
-- `condition`, `conditions`: what filters have in common, numbered; `meanings`: what is remembered
-- `programs`: Boolean trees in postfix notation
-- `ranges`: ranges whose constants nearly all differ; `cuts`: where a column of them cuts a line
-- `sharing`: which subscriptions ask for the very same
-- `clauses`, `clause_entries`: filters of many shapes, taken apart and compiled a column at a time
-- `collecting`: no search for garbage meanwhile
-- `letters`: columns of strings without the case of their letters
-- `owning`: which ranges are conditions, and which their entries' own
-- `block_entries`: what many subscriptions of one filter ask for, a column at a time
-- `draft`: all of that together, before it is decided where it is kept
-- `starts`: parts of flat arrays; `numbering`: which values are the same; `search`: binary
-
-Where they are kept
-
-- `layout`: which entry goes where, and in which order
-- `assemble`: from that plan to flat arrays, and back
-- `segment`: many subscriptions, compiled; it never changes; `compiling`: how it comes about
-- `live`: which of them are still wanted, and when segments are merged; `aside`: in which thread
-- `sources`: what subscriptions were given as
-
-What events become
-
-- `columns`: one attribute of a batch as keys; `arrow`: the same of Arrow columns, all at once;
-  `frames`: columns of data frames; `plain_values`: the values of Arrow columns, one by one
-- `encoded`: a batch, with what was worked out about it
-- `axes`: where values lie among the ends of conditions; `strings`: strings of a column;
-  `texts`: which of them meet conditions
-- `rows`: conditions as they are asked about a batch
-- `points`: which condition of a key a value meets; `keys`: which group has an event's key
-- `range_lines`, `ends`, `numbers`: where values lie among the ends of ranges
-
-How they meet
-
-- `partition`: entries kept together, and how a batch meets them
-- `kernels`: the same, compiled, 512 events at a time; `arrays`: what they work on; `row_kernels`:
-  for which events conditions hold; `range_kernels`: where they lie among ranges; `entry_kernels`:
-  for which of them entries hold; `output_kernels`: how they are counted and written
-- `vector`: what is done to 512 events at once; `plain_vector`: in plain loops
-- `sweep`, `sweep_kernels`: entries that are a key and ranges
-- `single`, `single_kernels`: one event; `wide`: the conditions it would have to look up too often
-- `output`: where results go
-
-On disk
-
-- `files`: named arrays in one file, mapped into memory
-- `store`: an index as such arrays; `records`: what subscriptions were given as
-- `notation`: filters and schemas in writing
-- `consistency`: whether the arrays of a file fit together
-
-Filters among filters
-
-- `boxes`: which filters match an event, cover a filter, are covered by it, overlap it
-- `space`: how far a filter reaches, in integers
-- `ruler`: where values lie among the cuts of an attribute
-- `integer_boxes`: a changing set of integer boxes; `box_kernels`: the search in it;
-  `box_packing`: how it is put in order
+- `alive`: Which codes are still wanted? A bit for each, in words of 64; no words at all if all are.
+- `arrays`: What do the kernels of a partition work on?
+- `arrow`: Arrow columns as keys, all values at once.
+- `aside`: How does work go on beside its caller, without outliving the interpreter?
+- `assemble`: How do the entries of a plan come to lie in memory?
+- `axes`: Where does an event lie among the ends of all conditions on an attribute?
+- `block_entries`: What do the subscriptions of a block ask for?
+- `box_kernels`: Which integer boxes reach a bound, or keep within one?
+- `box_packing`: How do boxes become a segment? The other half of `box_kernels`.
+- `boxes`: Which of many filters match an event, cover a filter, are covered by it, or overlap it?
+- `clause_entries`: How do filters that came one by one become entries, a column at a time?
+- `clauses`: What do filters of many shapes ask for in the same words?
+- `collecting`: Why is no garbage collected while a million subscriptions are read?
+- `columns`: Events as columns of keys.
+- `compiling`: How do subscriptions become a segment, and several segments one?
+- `condition`: What is a condition?
+- `conditions`: Which conditions on one attribute do the filters have in common?
+- `consistency`: Do the arrays of an index file fit together?
+- `cuts`: Where do the constants of a whole column cut a line?
+- `draft`: What do these subscriptions ask for, as numbers?
+- `encoded`: A batch of events, with what was worked out about it kept.
+- `ends`: Where do the ranges of a partition's entries end, among those of their group?
+- `entry_kernels`: For which events of a run do the entries of a zone hold?
+- `files`: How does an index lie on disk?
+- `frames`: What does a column of a data frame hold?
+- `ids`: Which code has this id?
+- `integer_boxes`: A changing set of integer boxes: which of them reach a bound, which keep
+- `kernels`: Which entries of a partition do these events meet? The compiled part of
+- `keys`: Which group of entries has an event's key?
+- `layout`: Where is each entry kept?
+- `letters`: What becomes of a column of strings when the case of their letters does not matter?
+- `live`: Which subscriptions of a segment are still wanted, and when are segments merged?
+- `matches`: The ids of the subscriptions that one event met.
+- `meanings`: What does a predicate mean, if it was asked before?
+- `notation`: How are filters and schemas written in a file?
+- `numbering`: Which values of an array are the same?
+- `numbers`: In which order do the ends of ranges and the values of events stand?
+- `output`: Where do the results of matching go?
+- `output_kernels`: How do the events of entries become counts and codes of each event?
+- `owning`: Which ranges do entries keep for themselves?
+- `partition`: Entries kept together: how they lie in memory, and how a batch of events meets them.
+- `plain_columns`: What does a column of a table of subscriptions hold?
+- `plain_values`: Which values of Python does an Arrow array hold?
+- `plain_vector`: What do the functions of `vector` mean, in plain loops?
+- `points`: Which condition of a key does an event's value meet?
+- `programs`: How is a Boolean tree evaluated for 512 events at once?
+- `range_kernels`: Where do the events of a run lie among the ends of their group's ranges?
+- `range_lines`: On which lines do the events lie that ranges are compared with?
+- `ranges`: How are ranges whose constants nearly all differ kept?
+- `records`: How does a file keep what subscriptions were given as?
+- `row_kernels`: For which events of a block does each condition hold?
+- `rows`: How do the events of a batch meet the conditions of a partition?
+- `ruler`: Where does a value, or a set of values, lie among the cuts of an attribute?
+- `search`: How many of these numbers, which stand in their order, come before each of those?
+- `segment`: Many subscriptions, compiled.
+- `selectivity`: How many values meet a condition? A guess, from the conditions alone.
+- `sharing`: Which subscriptions ask for the very same?
+- `single`: Which subscriptions of a segment does one event meet, at once?
+- `single_kernels`: Which entries does one event meet? The compiled part of `single`.
+- `sources`: What was each subscription given as?
+- `space`: How far does a filter reach, in integers?
+- `starts`: Where do the parts of a flat array begin?
+- `store`: How is an index saved, and opened again?
+- `strings`: The distinct strings of a column: as Arrow has them, and as Python has them.
+- `subscription`: What is a subscription, and what are many of one filter?
+- `sweep`: Entries that are a key and a few ranges: the commonest alert rule, in its fastest form.
+- `sweep_kernels`: Which entries with an event's key have the event in their ranges? The
+- `tables`: Which subscriptions does a table hold?
+- `texts`: Which strings meet a condition on text?
+- `updating`: What do many subscriptions become when a table has new values for their parameters?
+- `vector`: What do 512 events say at once?
+- `wide`: Which entries does one event leave in zones that hardly any event passes over?
 """

@@ -1,71 +1,86 @@
 """How does it run on Spark?
 
-The folder in the order in which to read it.
+From the bottom up:
 
-The subscription store
 
-- `store`: who has subscribed to what, at which version
-- `tables`: how changes come in
-- `proposal`: what somebody wants to change, checked as far as possible without the store
-- `validation`: whether that fits what is in the store
-- `versions`: what a version says; `fold`: the state after some changes
-- `upkeep`: how a store stays small
-- `log`: which files make up a version; `damage`: which file of a log is damaged
-- `rows`: how changes are kept in Parquet files; `spelling`: how values of parameters are
-- `objects`: how all else in a store is kept, in a folder or in an object store
+Not in a room yet:
 
-Matching
-
-- `matching`: who wants these events, batch or streaming; `tasks`: what Spark's tasks do for it
-- `streaming`: how a stream's notifications are delivered once; `sinks`: where they go
-- `pins`: which version and which base a micro-batch used
-- `bases`: what a compiled base is; `compiling`: how a version becomes one; `reading`: how Spark
-  reads a version; `building`: how subscriptions become the files of a base
-- `copies`: where on this machine a file of a remote store is
-- `matcher`: who wants these events at a version, in a worker; `tail`: what has changed since a base
-- `names`: which subscription a number is; `loading`: how stored subscriptions get into an index
-- `notifications`: what comes out for a batch of events; `malformed`: which events are refused
-- `vacuuming`: what of a store nobody needs any more
-
-Shards
-
-- `routing`: where an event has to go
-- `shards`: which shard a subscription belongs to; `splits`: where they are cut apart
-- `extents`: which interval of each attribute a subscription lies in
-- `summaries`: what covers a shard; `hulls`: which few boxes cover many
-
-Statistics
-
-- `statistics`: what events look like, and how many of them a predicate lets through
-- `gathering`: how past events are counted on Spark; `counting`: what is counted of them
-- `counts`: how often each value occurs; `predicate_counts`: how many events meet predicates
-- `sampling`: which events stand for all; `spreading`: what lies between the values counted
-- `uses`: which predicates subscriptions use most
-
-Analysis
-
-- `analysis`: what the subscriptions of a store look like; `findings`: what was found out
-- `meanings`: what each subscription means
-- `cells`: which filters have to be compared; `redundancy`: which of them are redundant
-- `mergers`: which filters could be one
-- `popularity`: how often events match each subscription
-- `summing`: what comes of all that is known about single subscriptions
-- `analysis_page`: the page for a browser; `plots`: the bars on it
-
-Starting Spark
-
-- `session`: how Spark is started, and kept quiet; `java`: is there a Java that can run it?
-- `cluster`: how a cluster is tried out on one machine
-
-From the command line
-
-- `command_analyse`: the command `tidegate analyse`
-- `command_match`: the command `tidegate match`; `event_files`: how events are read from files
-- `command_cluster`: the command `tidegate cluster`
-- `progress`: how far has it come? `tally`: how many notifications are in these files?
-- `command_statistics`: the command `tidegate statistics`
-- `commands`: the command `tidegate subs`; `terminal`: how commands talk to people
-- `imports`: how subscriptions come out of files; `formats`: CSV, JSON lines, Parquet
+- `analysis`: What do the subscriptions of a store look like?
+- `analysis_page`: What has an analysis found, for somebody with a browser?
+- `analysis_tasks`: What do the tasks of an analysis do?
+- `bases`: What is a compiled base?
+- `building`: How do subscriptions become the files of a base?
+- `cells`: Which filters have to be compared with each other?
+- `cluster`: How is a cluster tried out on one machine?
+- `command_analyse`: The command `tidegate analyse`: what do the subscriptions of a store look like?
+- `command_cluster`: The command `tidegate cluster`: a command on a cluster of several
+- `command_match`: The command `tidegate match`: events from files, notifications into files.
+- `command_statistics`: The command `tidegate statistics`: what do events look like?
+- `commands`: The command `tidegate subs`: a subscription store from the command line.
+- `compiling`: How does a version of the store become a base?
+- `copies`: Where on this machine is a file of a remote store?
+- `counting`: What is counted of events, and how are counts put together?
+- `counts`: How often does each value of an attribute occur, if there may be any number of values?
+- `covering`: Which of many filters are covered by another one, and which mean the same?
+- `damage`: Which file of a Delta log is damaged?
+- `event_files`: How are events read from files?
+- `extents`: Which interval of each attribute does a subscription lie in?
+- `findings`: What was found out about the subscriptions of a store?
+- `fold`: What is the state after some changes?
+- `following`: What have the micro-batches of a stream brought?
+- `formats`: How are subscriptions written in CSV, in JSON lines, in Parquet?
+- `gathering`: How are past events counted on Spark?
+- `hulls`: Which few boxes cover many?
+- `imports`: How do subscriptions come out of files?
+- `java`: Is there a Java that can run Spark?
+- `letter_case`: Do names differ only in upper and lower case?
+- `loading`: How do stored subscriptions get into an index?
+- `log`: Which files make up a version of the store?
+- `malformed`: Which events are malformed?
+- `matcher`: Who wants these events, at a version of the store?
+- `matching`: Who wants these events, in Spark?
+- `meanings`: What does each stored subscription mean?
+- `mergers`: Which filters could be one?
+- `names`: Which subscription, of which subscriber, is a number?
+- `notifications`: What comes out for a batch of events?
+- `objects`: How are objects beside the table of changes kept?
+- `pieces`: Of which simple pieces is a filter made?
+- `pins`: Which version did a micro-batch use?
+- `plots`: How does a distribution look?
+- `popularity`: How often do events match each subscription?
+- `predicate_counts`: How many events meet each of very many predicates?
+- `proposal`: What does somebody want to change?
+- `reading`: How does Spark read a version of the store?
+- `redundancy`: Which filters of a cell do others make redundant?
+- `routing`: Where does an event have to go?
+- `rows`: How are changes kept in Parquet files?
+- `sampling`: Which events stand for all of them?
+- `scouts`: Which filters can be seen at once to be covered?
+- `session`: How is Spark started?
+- `shards`: Which shard does a subscription belong to?
+- `sinks`: Where do the notifications of a stream go, and how often?
+- `spelling`: How are the values of parameters kept in a table?
+- `splits`: Where should subscriptions be cut apart?
+- `spreading`: How are counted values spread between those that were counted one by one?
+- `statistics`: What do events look like, and how many of them does a predicate let through?
+- `steps`: How far has it come?
+- `store`: Who has subscribed to what, at which version?
+- `streaming`: How does a stream of events become notifications, each delivered once?
+- `subsumption`: Which filters do others cover together, though none of them does alone?
+- `summaries`: What covers a shard?
+- `summary_index`: Which shards may have somebody for an event?
+- `summing`: What comes of all that is known about single subscriptions?
+- `tables`: How do changes come in?
+- `tail`: What has changed since a base?
+- `tally`: How many notifications are in these files?
+- `tasks`: What does a task do that matches events?
+- `terminal`: How do commands talk to people?
+- `upkeep`: How does a store stay small?
+- `uses`: Which predicates do subscriptions use most?
+- `vacuuming`: What of a store does nobody need any more?
+- `validation`: Do the changes that somebody wants fit what is in the store?
+- `versions`: What does a version say?
+- `writing`: Is everything that was written where it is looked for?
 
 Importing this package loads none of them, nor Spark, Arrow or Delta Lake: a name is loaded when
 it is first asked for.
