@@ -122,7 +122,10 @@ def test_kernels_work_as_plain_functions_and_with_checks(
 @pytest.mark.parametrize(
     ("kernel", "given"),
     [
-        ("tidegate.engine.search.count_before", "np.arange(8), *np.zeros((3, 1), int)"),
+        (
+            "tidegate.engine.primitives.sorted_search.count_before",
+            "np.arange(8), *np.zeros((3, 1), int)",
+        ),
         ("tidegate.algebra.kernels._length", "1, 5"),
     ],
 )

@@ -29,20 +29,19 @@ from tidegate.engine import (
     assemble,
     clauses,
     compiling,
-    ids,
     index,
     keys,
     layout,
     owning,
     selectivity,
     sharing,
-    vector,
     wide,
 )
 from tidegate.engine.columns import Batch
 from tidegate.engine.draft import Drafter
 from tidegate.engine.encoded import EncodedBatch
 from tidegate.engine.index import Index
+from tidegate.engine.primitives import id_table, vector
 from tidegate.engine.scan import ScanIndex
 from tidegate.engine.segment import Segment
 from tidegate.engine.sources import Sources
@@ -56,7 +55,7 @@ SMALL: Final = (
     (layout, "_ENOUGH", 4),
     (layout, "_SWEEPABLE", 4),
     (clauses, "_ENOUGH", 2),
-    (ids, "_FEW", 2),
+    (id_table, "_FEW", 2),
     (selectivity, "_FEW", 8),
     (assemble, "_ENOUGH", 3),
     (owning, "_MANY", 3),

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from tidegate.engine.numbering import firsts, numbered, occurring
+from tidegate.engine.primitives.distinct import firsts, numbered, occurring
 
 VALUES = st.one_of(
     st.lists(st.integers(0, 12)),

@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 from tests import ROOT
 from tests.engine.kernel_fuzz import Case, small_sizes
 from tidegate.engine import kernels
-from tidegate.engine.alive import is_alive
 from tidegate.engine.arrays import NO_RANK, NO_ROW, ZONE, Conditions, Ends, Entries, Events
 from tidegate.engine.index import Index
 from tidegate.engine.partition import Partition, Work
+from tidegate.engine.primitives.alive import is_alive
 
 GUARD = -77
 GAP = 80  # more than a kernel writes at once

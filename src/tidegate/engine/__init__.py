@@ -4,15 +4,14 @@
 bottom up:
 
 - `description`: what an index is made of, for people and for programs
+- `primitives`: what does the processor do well?
 - `index`: which subscriptions want an event, while they come, change and go
 - `scan`: the same index, the slow and obvious way; the tests hold `index` against it
 
 Not in a room yet:
 
-- `alive`: Which codes are still wanted? A bit for each, in words of 64; no words at all if all are.
 - `arrays`: What do the kernels of a partition work on?
 - `arrow`: Arrow columns as keys, all values at once.
-- `aside`: How does work go on beside its caller, without outliving the interpreter?
 - `assemble`: How do the entries of a plan come to lie in memory?
 - `axes`: Where does an event lie among the ends of all conditions on an attribute?
 - `block_entries`: What do the subscriptions of a block ask for?
@@ -21,7 +20,6 @@ Not in a room yet:
 - `boxes`: Which of many filters match an event, cover a filter, are covered by it, or overlap it?
 - `clause_entries`: How do filters that came one by one become entries, a column at a time?
 - `clauses`: What do filters of many shapes ask for in the same words?
-- `collecting`: Why is no garbage collected while a million subscriptions are read?
 - `columns`: Events as columns of keys.
 - `compiling`: How do subscriptions become a segment, and several segments one?
 - `condition`: What is a condition?
@@ -34,7 +32,6 @@ Not in a room yet:
 - `entry_kernels`: For which events of a run do the entries of a zone hold?
 - `files`: How does an index lie on disk?
 - `frames`: What does a column of a data frame hold?
-- `ids`: Which code has this id?
 - `integer_boxes`: A changing set of integer boxes: which of them reach a bound, which keep
 - `kernels`: Which entries of a partition do these events meet? The compiled part of
 - `keys`: Which group of entries has an event's key?
@@ -44,15 +41,12 @@ Not in a room yet:
 - `matches`: The ids of the subscriptions that one event met.
 - `meanings`: What does a predicate mean, if it was asked before?
 - `notation`: How are filters and schemas written in a file?
-- `numbering`: Which values of an array are the same?
 - `numbers`: In which order do the ends of ranges and the values of events stand?
-- `output`: Where do the results of matching go?
 - `output_kernels`: How do the events of entries become counts and codes of each event?
 - `owning`: Which ranges do entries keep for themselves?
 - `partition`: Entries kept together: how they lie in memory, and how a batch of events meets them.
 - `plain_columns`: What does a column of a table of subscriptions hold?
 - `plain_values`: Which values of Python does an Arrow array hold?
-- `plain_vector`: What do the functions of `vector` mean, in plain loops?
 - `points`: Which condition of a key does an event's value meet?
 - `programs`: How is a Boolean tree evaluated for 512 events at once?
 - `range_kernels`: Where do the events of a run lie among the ends of their group's ranges?
@@ -62,7 +56,6 @@ Not in a room yet:
 - `row_kernels`: For which events of a block does each condition hold?
 - `rows`: How do the events of a batch meet the conditions of a partition?
 - `ruler`: Where does a value, or a set of values, lie among the cuts of an attribute?
-- `search`: How many of these numbers, which stand in their order, come before each of those?
 - `segment`: Many subscriptions, compiled.
 - `selectivity`: How many values meet a condition? A guess, from the conditions alone.
 - `sharing`: Which subscriptions ask for the very same?
@@ -70,7 +63,6 @@ Not in a room yet:
 - `single_kernels`: Which entries does one event meet? The compiled part of `single`.
 - `sources`: What was each subscription given as?
 - `space`: How far does a filter reach, in integers?
-- `starts`: Where do the parts of a flat array begin?
 - `store`: How is an index saved, and opened again?
 - `strings`: The distinct strings of a column: as Arrow has them, and as Python has them.
 - `subscription`: What is a subscription, and what are many of one filter?
@@ -79,6 +71,5 @@ Not in a room yet:
 - `tables`: Which subscriptions does a table hold?
 - `texts`: Which strings meet a condition on text?
 - `updating`: What do many subscriptions become when a table has new values for their parameters?
-- `vector`: What do 512 events say at once?
 - `wide`: Which entries does one event leave in zones that hardly any event passes over?
 """

@@ -21,8 +21,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from tidegate.engine.ids import IdTable
 from tidegate.engine.plain_values import run_places
+from tidegate.engine.primitives.id_table import IdTable
 from tidegate.engine.strings import NO_STRINGS, Strings
 from tidegate.filters.lines import (
     BIGINT,

@@ -17,13 +17,13 @@ from tidegate.engine.draft import Draft
 from tidegate.engine.ends import RangeAxes
 from tidegate.engine.keys import KeyTable
 from tidegate.engine.layout import Plan, skeletons
-from tidegate.engine.numbering import firsts, numbered, occurring
 from tidegate.engine.numbers import EndTable
 from tidegate.engine.partition import Partition
+from tidegate.engine.primitives.distinct import firsts, numbered, occurring
+from tidegate.engine.primitives.offsets import lengths, pick, starts
 from tidegate.engine.programs import NO_PROGRAM, Programs, flat
 from tidegate.engine.ranges import Ranges, concatenate
 from tidegate.engine.rows import AxisTable
-from tidegate.engine.starts import lengths, pick, starts
 from tidegate.engine.sweep import Sweep
 
 Integers: TypeAlias = NDArray[np.int64]

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidegate.engine.arrow import Stretch
-from tidegate.engine.search import Stairs
+from tidegate.engine.primitives.sorted_search import Stairs
 from tidegate.filters.lines import STRING, Line
 from tidegate.filters.values import BIGINT_MIN
 from tidegate.filters.valueset import ValueSet

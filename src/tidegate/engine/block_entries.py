@@ -19,7 +19,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tidegate.engine.conditions import ALWAYS, NEVER, Conditions
-from tidegate.engine.numbering import firsts, numbered
+from tidegate.engine.primitives.distinct import firsts, numbered
 from tidegate.engine.programs import NO_PROGRAM, Programs
 from tidegate.engine.ranges import Ranges, can_be_range, concatenate, from_columns
 from tidegate.engine.subscription import Block

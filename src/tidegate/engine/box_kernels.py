@@ -25,7 +25,15 @@ from typing import Final, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from tidegate.engine.vector import drop, is_empty, lowest, meet, popcount, put, write_tagged
+from tidegate.engine.primitives.vector import (
+    drop,
+    is_empty,
+    lowest,
+    meet,
+    popcount,
+    put,
+    write_tagged,
+)
 from tidegate.jit import inlined, kernel
 
 Integers: TypeAlias = NDArray[np.int64]

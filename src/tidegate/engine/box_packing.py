@@ -47,7 +47,7 @@ from tidegate.engine.box_kernels import (
     chunk_count,
     first_bits,
 )
-from tidegate.engine.vector import popcount
+from tidegate.engine.primitives.vector import popcount
 from tidegate.jit import allocating, kernel
 
 _ROWS = 64  # of a side on which every box of the segment ends; others have fewer in proportion

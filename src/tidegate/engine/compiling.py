@@ -11,13 +11,13 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tidegate.engine import aside
 from tidegate.engine.assemble import assemble, assemble_sweep, take_apart
 from tidegate.engine.draft import Draft, Drafter
 from tidegate.engine.layout import plan
 from tidegate.engine.meanings import Meanings
 from tidegate.engine.numbers import EndTable
 from tidegate.engine.partition import Partition
+from tidegate.engine.primitives import background
 from tidegate.engine.rows import AxisTable
 from tidegate.engine.segment import Segment
 from tidegate.engine.selectivity import selectivity
@@ -58,17 +58,17 @@ class Compiler:
         drafter = Drafter(self._schema, self.meanings)
         ids, sources = [], []
         for segment, codes in zip(segments, kept, strict=True):
-            aside.step()
+            background.step()
             draft = draft_of(segment)
-            aside.step()
+            background.step()
             drafter.add_draft(draft, codes)
-            aside.step()
+            background.step()
             ids.append(segment.ids.take(pa.array(codes)))
             sources.append(segment.sources.take(codes))
         together = pa.concat_arrays(ids)
-        aside.step()
+        background.step()
         draft = drafter.finish()
-        aside.step()
+        background.step()
         return build(draft, together, concatenate(sources))
 
 
@@ -86,7 +86,7 @@ def build(draft: Draft, ids: pa.Array, sources: Sources) -> tuple[Segment, Integ
     rank = np.full(len(draft) + 1, len(draft), np.int64)  # the last: of NO_ENTRY
     placed, code = 0, 0
     for each in plan(draft, subscribers):
-        aside.step()
+        background.step()
         if each.sweep:
             sweep, entries = assemble_sweep(draft, each, subscribers, ends, code)
             sweeps.append(sweep)
@@ -98,10 +98,10 @@ def build(draft: Draft, ids: pa.Array, sources: Sources) -> tuple[Segment, Integ
         rank[entries] = np.arange(placed, placed + len(entries))
         placed += len(entries)
     for sweep in sweeps:
-        aside.step()
+        background.step()
         sweep.settle()
     draft.conditions.settle()
-    aside.step()
+    background.step()
     order = np.argsort(rank[draft.entry], kind="stable")
     place = np.empty(len(order), np.int64)
     place[order] = np.arange(len(order))

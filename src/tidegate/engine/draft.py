@@ -20,16 +20,16 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from tidegate.engine import aside
 from tidegate.engine.block_entries import BlockReader, Part
 from tidegate.engine.clause_entries import ClauseReader
 from tidegate.engine.conditions import Conditions
 from tidegate.engine.meanings import Meanings
-from tidegate.engine.numbering import occurring
 from tidegate.engine.owning import Usage, as_ranges
+from tidegate.engine.primitives import background
+from tidegate.engine.primitives.distinct import occurring
+from tidegate.engine.primitives.offsets import lengths, pick, starts
 from tidegate.engine.programs import NO_PROGRAM, Programs
 from tidegate.engine.ranges import Ranges, concatenate
-from tidegate.engine.starts import lengths, pick, starts
 from tidegate.engine.subscription import Block
 from tidegate.filters.filter import Filter
 from tidegate.filters.schema import Schema
@@ -140,9 +140,9 @@ class Drafter:
             fresh = Drafter(self.schema, self._meanings)
             fresh.add_draft(ranged, np.arange(len(ranged.entry)))
             everything = fresh._joined([part for part in fresh._parts if isinstance(part, Part)])
-        aside.step()
+        background.step()
         first, entry = share(everything)
-        aside.step()
+        background.step()
         return _restrict(everything, first, entry)
 
     def _own_attributes(self) -> set[str]:

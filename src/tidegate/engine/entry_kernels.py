@@ -11,7 +11,6 @@ several subscriptions, which of them are alive is asked when they are counted or
 
 import numpy as np
 
-from tidegate.engine.alive import is_alive
 from tidegate.engine.arrays import (
     AND,
     AND_ROW,
@@ -29,7 +28,17 @@ from tidegate.engine.arrays import (
     Entries,
     Scratch,
 )
-from tidegate.engine.vector import is_empty, join, lowest, meet, meet_all, meet_span, popcount, put
+from tidegate.engine.primitives.alive import is_alive
+from tidegate.engine.primitives.vector import (
+    is_empty,
+    join,
+    lowest,
+    meet,
+    meet_all,
+    meet_span,
+    popcount,
+    put,
+)
 from tidegate.jit import inlined, kernel
 
 

@@ -27,16 +27,17 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tidegate.engine import aside, store
-from tidegate.engine.collecting import put_off
+from tidegate.engine import store
 from tidegate.engine.compiling import Compiler
 from tidegate.engine.description import Cache, Description, Structure
 from tidegate.engine.encoded import EncodedBatch, encode
-from tidegate.engine.ids import NOWHERE
 from tidegate.engine.live import ALL_ALIVE, MOST, TOGETHER, Live, crowd, due, left, living_codes
 from tidegate.engine.matches import Matches
 from tidegate.engine.meanings import MOST_BYTES
 from tidegate.engine.plain_columns import read_ids
+from tidegate.engine.primitives import background
+from tidegate.engine.primitives.gc_pause import put_off
+from tidegate.engine.primitives.id_table import NOWHERE
 from tidegate.engine.segment import Alive, Segment, compared_lines
 from tidegate.engine.single import own_line, place_of
 from tidegate.engine.subscription import (
@@ -183,7 +184,7 @@ class Index:
         >>> index.match({"symbol": "SAP", "price": 12.0})
         ['b']
         """
-        with aside.first(), put_off(len(table) if hasattr(table, "__len__") else 0):
+        with background.first(), put_off(len(table) if hasattr(table, "__len__") else 0):
             blocks, singles = read_table(table, filter, self.schema)
             if not blocks and not singles:
                 return
@@ -221,7 +222,7 @@ class Index:
         there twice, is a `SubscriptionError`. Nothing is returned.
         """
         ids, columns = read_changes(table)
-        with aside.first(), self._writing:
+        with background.first(), self._writing:
             self._know_ids()
             self._begin_change()
             with self._lock:
@@ -363,7 +364,7 @@ class Index:
     def _compiled(self, blocks: list[Block], singles: list[Subscription]) -> Segment:
         with self._lock:
             ranged = {name for live in self._lives for name in live.segment.ranged}
-        with aside.first():
+        with background.first():
             return self._compiler.compile(blocks, singles, ranged)
 
     def _keep_up(self, *, looking: bool = False) -> None:
@@ -472,7 +473,9 @@ class Index:
             elif not is_due and not self._left():
                 return
             if self._merging is None:
-                self._merging = aside.start(self._merge_aside, self._wake.set, "tidegate-merge")
+                self._merging = background.start(
+                    self._merge_aside, self._wake.set, "tidegate-merge"
+                )
 
     def _due(self) -> list[Live]:
         return due(self._mergeable(self._free(self._lives)), _MANY)[:TOGETHER]
@@ -505,7 +508,7 @@ class Index:
                     if not chosen:
                         self._wake.clear()
                         chosen = self._left() if paused else []
-                aside.step()
+                background.step()
                 if chosen:
                     start = time.perf_counter()
                     self._merge(chosen, know_ids=True)

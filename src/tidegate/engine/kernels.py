@@ -41,9 +41,9 @@ from tidegate.engine.output_kernels import (
     write_tile,
     write_zone,
 )
+from tidegate.engine.primitives.vector import popcount, put, tally, transpose
 from tidegate.engine.range_kernels import candidates, place_ends
 from tidegate.engine.row_kernels import make_rows, set_mask
-from tidegate.engine.vector import popcount, put, tally, transpose
 from tidegate.jit import allocating, kernel
 
 _DENSE: Final = 64  # events of a run from which on entries may be counted and written by the word,

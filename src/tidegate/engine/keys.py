@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from tidegate.engine.condition import Value
 from tidegate.engine.conditions import Conditions
 from tidegate.engine.encoded import EncodedBatch
-from tidegate.engine.numbering import occurring
-from tidegate.engine.search import Stairs
+from tidegate.engine.primitives.distinct import occurring
+from tidegate.engine.primitives.sorted_search import Stairs
 from tidegate.jit import kernel
 
 Integers: TypeAlias = NDArray[np.int64]

@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 
 from tidegate.engine.draft import Draft
 from tidegate.engine.keys import points
-from tidegate.engine.numbering import numbered, occurring
+from tidegate.engine.primitives.distinct import numbered, occurring
+from tidegate.engine.primitives.offsets import pick
 from tidegate.engine.programs import skeleton
-from tidegate.engine.starts import pick
 
 Integers: TypeAlias = NDArray[np.int64]
 

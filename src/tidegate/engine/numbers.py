@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from tidegate.engine.cuts import has_int64_keys
 from tidegate.engine.encoded import EncodedBatch
-from tidegate.engine.numbering import occurring
+from tidegate.engine.primitives.distinct import occurring
+from tidegate.engine.primitives.sorted_search import Stairs
 from tidegate.engine.ranges import Ranges
-from tidegate.engine.search import Stairs
 from tidegate.engine.sweep_kernels import HIGHEST, LOWEST
 from tidegate.filters.lines import Line
 from tidegate.filters.schema import Schema

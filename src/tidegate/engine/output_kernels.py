@@ -12,10 +12,10 @@ from typing import Final
 
 import numpy as np
 
-from tidegate.engine.alive import is_alive
 from tidegate.engine.arrays import I32, I64, U32, U64, ZONE
-from tidegate.engine.plain_vector import LOW_BITS
-from tidegate.engine.vector import is_empty, lowest, stream_same, transpose, write_codes
+from tidegate.engine.primitives.alive import is_alive
+from tidegate.engine.primitives.vector import is_empty, lowest, stream_same, transpose, write_codes
+from tidegate.engine.primitives.vector_reference import LOW_BITS
 from tidegate.jit import kernel
 
 ZONE_WORDS: Final = ZONE * 8 + 8

@@ -13,9 +13,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tidegate.engine.arrow import Stretch
-from tidegate.engine.ids import IdTable
-from tidegate.engine.numbering import occurring
-from tidegate.engine.search import Stairs
+from tidegate.engine.primitives.distinct import occurring
+from tidegate.engine.primitives.id_table import IdTable
+from tidegate.engine.primitives.sorted_search import Stairs
 from tidegate.engine.strings import Strings
 from tidegate.filters.lines import ALL_LINES, STRING, Line
 from tidegate.filters.schema import Schema

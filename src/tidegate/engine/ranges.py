@@ -17,7 +17,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tidegate.engine.cuts import has_int64_keys, span
-from tidegate.engine.numbering import occurring
+from tidegate.engine.primitives.distinct import occurring
 from tidegate.filters.attribute import Attribute
 from tidegate.filters.expression import Mode, Operator, Predicate
 from tidegate.filters.lines import DECIMAL, FAMILY_LINES, Line

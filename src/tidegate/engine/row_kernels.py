@@ -11,7 +11,7 @@ A row is made once for each block, however many entries refer to it.
 import numpy as np
 
 from tidegate.engine.arrays import BLOCK, U32, U64, Conditions, Events, Scratch
-from tidegate.engine.vector import join_span, put
+from tidegate.engine.primitives.vector import join_span, put
 from tidegate.jit import kernel
 
 

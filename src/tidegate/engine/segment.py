@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 from tidegate.engine.description import Structure
 from tidegate.engine.encoded import EncodedBatch
 from tidegate.engine.ends import RangeAxes
-from tidegate.engine.ids import IdTable
 from tidegate.engine.numbers import EndTable
-from tidegate.engine.output import Column
 from tidegate.engine.output_kernels import repeat
 from tidegate.engine.partition import Partition
+from tidegate.engine.primitives.id_table import IdTable
+from tidegate.engine.primitives.result_buffers import Column
 from tidegate.engine.rows import AxisTable
 from tidegate.engine.single import Parts, SingleEvents
 from tidegate.engine.sources import Sources

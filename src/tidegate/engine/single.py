@@ -21,9 +21,9 @@ from tidegate.engine.keys import NO_GROUP
 from tidegate.engine.numbers import EndTable
 from tidegate.engine.partition import Partition
 from tidegate.engine.points import NO_CONDITION, PointTable
+from tidegate.engine.primitives.offsets import starts
 from tidegate.engine.range_lines import Lines
 from tidegate.engine.rows import AxisTable
-from tidegate.engine.starts import starts
 from tidegate.engine.sweep import Sweep
 from tidegate.engine.wide import WideZones, wide_zones
 from tidegate.filters.evaluate import value_of

@@ -20,8 +20,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tidegate.engine.numbering import numbered, occurring
-from tidegate.engine.starts import starts
+from tidegate.engine.primitives.distinct import numbered, occurring
+from tidegate.engine.primitives.offsets import starts
 from tidegate.engine.subscription import Block, Id, Subscription
 from tidegate.filters.filter import Filter
 

@@ -19,10 +19,10 @@ from tidegate.engine.description import Structure
 from tidegate.engine.encoded import EncodedBatch
 from tidegate.engine.keys import NO_GROUP, KeyTable
 from tidegate.engine.numbers import EndTable
-from tidegate.engine.output import Column
+from tidegate.engine.primitives.offsets import lengths, starts
+from tidegate.engine.primitives.result_buffers import Column
 from tidegate.engine.range_lines import Lines, RangeLines
 from tidegate.engine.ranges import Ranges
-from tidegate.engine.starts import lengths, starts
 from tidegate.filters.schema import Schema
 
 Integers: TypeAlias = NDArray[np.int64]

@@ -19,8 +19,15 @@ from typing import Any, Final, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from tidegate.engine.alive import is_alive
-from tidegate.engine.vector import at_least, at_most, lowest, popcount, write_codes, write_same
+from tidegate.engine.primitives.alive import is_alive
+from tidegate.engine.primitives.vector import (
+    at_least,
+    at_most,
+    lowest,
+    popcount,
+    write_codes,
+    write_same,
+)
 from tidegate.jit import allocating, brief, inlined, kernel
 
 U64: TypeAlias = NDArray[np.uint64]

@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 from tidegate.engine.arrays import NO_ROW, ZONE, Entries
 from tidegate.engine.axes import Pieces
 from tidegate.engine.conditions import Conditions
+from tidegate.engine.primitives.offsets import lengths, pick, starts
+from tidegate.engine.primitives.vector import WORDS
 from tidegate.engine.selectivity import shares
-from tidegate.engine.starts import lengths, pick, starts
-from tidegate.engine.vector import WORDS
 
 Integers: TypeAlias = NDArray[np.int64]
 Bits: TypeAlias = NDArray[np.uint64]

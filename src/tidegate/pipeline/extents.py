@@ -30,7 +30,7 @@ from tidegate.engine.arrow import Stretch
 from tidegate.engine.block_entries import conjuncts
 from tidegate.engine.clauses import Clauses
 from tidegate.engine.cuts import COMPARISONS, has_int64_keys, span
-from tidegate.engine.numbering import firsts, numbered
+from tidegate.engine.primitives.distinct import firsts, numbered
 from tidegate.errors import TidegateError
 from tidegate.filters.attribute import Attribute
 from tidegate.filters.expression import (

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tidegate.engine import ids
-from tidegate.engine.ids import NOWHERE, IdTable
+from tidegate.engine.primitives import id_table
+from tidegate.engine.primitives.id_table import NOWHERE, IdTable
 
 TEXTS = st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=20), max_size=40)
 INTEGERS = st.lists(st.integers(-(2**63), 2**63 - 1), max_size=40)
@@ -18,7 +18,7 @@ KINDS = pytest.mark.parametrize("few", [0, 100_000], ids=["hash table", "diction
 
 @pytest.fixture(autouse=True)
 def _sizes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ids, "_FEW", request.getfixturevalue("few"))
+    monkeypatch.setattr(id_table, "_FEW", request.getfixturevalue("few"))
 
 
 def check(known: list[Any], asked: list[Any], kind: pa.DataType) -> None:

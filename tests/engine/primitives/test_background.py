@@ -8,17 +8,17 @@ from collections.abc import Iterator
 
 import pytest
 
-from tidegate.engine import aside
+from tidegate.engine.primitives import background
 
 FOREVER = """
 import threading, time
-from tidegate.engine import aside
+from tidegate.engine.primitives import background
 woken = threading.Event()
 def work():
     while True:
-        aside.step()
+        background.step()
         {wait}
-aside.start(work, woken.set, "test")
+background.start(work, woken.set, "test")
 time.sleep(0.1)
 print("done")
 """
@@ -76,10 +76,10 @@ def test_an_index_may_be_changed_and_saved_at_the_very_end(tmp_path: object) -> 
         "    index.add(-1, 'x = 0')\n"
         f"    index.save({str(tmp_path)!r} + '/late.index')\n"
         f"    assert len(Index.open({str(tmp_path)!r} + '/late.index')) == 12_001\n"
-        "from tidegate.engine import aside\n"
-        "atexit.unregister(aside._end)\n"
+        "from tidegate.engine.primitives import background\n"
+        "atexit.unregister(background._end)\n"
         "atexit.register(late)\n"
-        "atexit.register(aside._end)\n"
+        "atexit.register(background._end)\n"
     )
     run(MERGING.format(more=late), "done", "built")
 
@@ -92,10 +92,10 @@ def steps() -> Iterator[list[float]]:
 
     def work() -> None:
         while not enough.wait(0.001):
-            aside.step()
+            background.step()
             made.append(time.perf_counter())
 
-    thread = aside.start(work, enough.set, "test")
+    thread = background.start(work, enough.set, "test")
     yield made
     enough.set()
     thread.join(10)
@@ -114,28 +114,28 @@ def wait_for_more(steps: list[float], count: int) -> None:
 def test_work_waits_while_others_go_first(
     steps: list[float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(aside, "_PATIENCE", 60)
+    monkeypatch.setattr(background, "_PATIENCE", 60)
     wait_for_more(steps, 3)
-    with aside.first():
-        with aside.first():
+    with background.first():
+        with background.first():
             time.sleep(0.05)  # the step that was begun before is made
             made = len(steps)
             time.sleep(0.1)
         time.sleep(0.1)  # one of the two is still there
         assert len(steps) == made
-        aside.step()  # whoever is not aside does not wait
+        background.step()  # whoever is not aside does not wait
     wait_for_more(steps, 3)
 
 
 def test_nobody_is_waited_for_longer_than_patience_lasts(
     steps: list[float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(aside, "_PATIENCE", 0.02)
-    with aside.first():
+    monkeypatch.setattr(background, "_PATIENCE", 0.02)
+    with background.first():
         wait_for_more(steps, 3)
 
 
 def test_who_fails_does_not_go_first_for_ever(steps: list[float]) -> None:
-    with pytest.raises(ValueError, match="no"), aside.first():
+    with pytest.raises(ValueError, match="no"), background.first():
         raise ValueError("no")
     wait_for_more(steps, 3)

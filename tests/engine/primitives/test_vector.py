@@ -12,7 +12,7 @@ import pytest
 from numba import njit
 from numpy.typing import NDArray
 
-from tidegate.engine import vector
+from tidegate.engine.primitives import vector
 
 U64 = NDArray[np.uint64]
 

@@ -8,9 +8,9 @@ import pyarrow as pa
 import pytest
 
 import tidegate as tg
-from tidegate.engine import collecting
 from tidegate.engine import index as index_module
-from tidegate.engine.collecting import put_off
+from tidegate.engine.primitives import gc_pause
+from tidegate.engine.primitives.gc_pause import put_off
 from tidegate.engine.tables import read_table
 
 
@@ -58,7 +58,7 @@ def test_two_threads_put_it_off_together() -> None:
 
 def test_reading_a_table_puts_it_off(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[bool] = []
-    monkeypatch.setattr(collecting, "_MANY", 3)
+    monkeypatch.setattr(gc_pause, "_MANY", 3)
 
     def read(*given: Any) -> Any:
         seen.append(gc.isenabled())

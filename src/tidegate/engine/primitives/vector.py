@@ -19,8 +19,8 @@ from numba.core import cgutils
 from numba.core.codegen import get_host_cpu_features
 from numba.extending import intrinsic
 
-from tidegate.engine import plain_vector
-from tidegate.engine.plain_vector import LOW_BITS
+from tidegate.engine.primitives import vector_reference
+from tidegate.engine.primitives.vector_reference import LOW_BITS
 
 WORDS: Final = 8
 """The words of a row."""
@@ -395,7 +395,7 @@ VECTOR: Final = {
         "lowest": _lowest,
     }.items()
 }
-PLAIN: Final = {name: njit(error_model="numpy")(getattr(plain_vector, name)) for name in VECTOR}
+PLAIN: Final = {name: njit(error_model="numpy")(getattr(vector_reference, name)) for name in VECTOR}
 _USED: Final = PLAIN if config.BOUNDSCHECK else VECTOR  # type: ignore[attr-defined]
 
 put: Any = _USED["put"]

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tidegate.engine.search import Stairs
+from tidegate.engine.primitives.sorted_search import Stairs
 
 INT64 = st.integers(-(2**63), 2**63 - 1)
 NEAR = st.integers(-3, 3)

@@ -13,7 +13,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from tidegate.engine.vector import below
+from tidegate.engine.primitives.vector import below
 from tidegate.jit import inlined, kernel
 
 Integers: TypeAlias = NDArray[np.int64]

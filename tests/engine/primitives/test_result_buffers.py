@@ -6,16 +6,17 @@ import numpy as np
 import pytest
 
 from tests.engine.test_sweep import WRITE, Swept, arguments
-from tidegate.engine import output, output_kernels
+from tidegate.engine import output_kernels
 from tidegate.engine.live import ALL_ALIVE
-from tidegate.engine.output import Column
+from tidegate.engine.primitives import result_buffers
+from tidegate.engine.primitives.result_buffers import Column
 
-LARGE = output._WORTH // 4
+LARGE = result_buffers._WORTH // 4
 
 
 @pytest.fixture(autouse=True)
 def _own_pool(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(output, "_pool", output._Pool())
+    monkeypatch.setattr(result_buffers, "_pool", result_buffers._Pool())
 
 
 def address(column: Column) -> int:
@@ -44,11 +45,11 @@ def test_results_keep_their_memory_as_long_as_they_are_used() -> None:
 
 
 def test_what_has_waited_longest_goes_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(output, "_KEPT", 40 * LARGE)
+    monkeypatch.setattr(result_buffers, "_KEPT", 40 * LARGE)
     sizes = [4 * LARGE, 5 * LARGE, 6 * LARGE]
     for size in sizes:
-        output._pool.give(np.empty(size, np.int32))
-    assert [len(free) for free in output._pool._free] == sizes[2:]
+        result_buffers._pool.give(np.empty(size, np.int32))
+    assert [len(free) for free in result_buffers._pool._free] == sizes[2:]
 
 
 @pytest.mark.parametrize("most", [10, 3_000])
@@ -75,7 +76,7 @@ def test_a_sweep_writes_no_further_than_the_shorter_column(short: str) -> None:
 
 
 def test_memory_may_come_back_in_the_midst_of_taking_some() -> None:
-    pool = output._pool
+    pool = result_buffers._pool
     with pool._lock:  # as somebody has it whom the collector of garbage interrupts
         pool.give(np.empty(LARGE, np.int32))
     assert not pool._free
