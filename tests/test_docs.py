@@ -26,7 +26,7 @@ from typer.testing import CliRunner
 
 import tidegate as tg
 from tests import ROOT
-from tests.engine import odd_sources, odd_values
+from tests.engine.events import odd_sources, odd_values
 from tidegate.cli import app
 from tidegate.filters.expression import Predicate
 from tidegate.filters.literals import spell

@@ -37,9 +37,9 @@ from tidegate.engine import (
     sharing,
     wide,
 )
-from tidegate.engine.columns import Batch
 from tidegate.engine.draft import Drafter
-from tidegate.engine.encoded import EncodedBatch
+from tidegate.engine.events.batch import Batch
+from tidegate.engine.events.encoded_batch import EncodedBatch
 from tidegate.engine.index import Index
 from tidegate.engine.primitives import id_table, vector
 from tidegate.engine.scan import ScanIndex

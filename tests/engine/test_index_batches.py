@@ -23,9 +23,9 @@ from numpy.typing import NDArray
 
 import tidegate as tg
 from tests import generate
-from tests.engine.test_columns import ARROW, MIXED, TYPES
+from tests.engine.events.test_batch import ARROW, MIXED, TYPES
 from tests.engine.test_index import SCHEMA, AnyIndex, Event, attempt, check, pairs
-from tidegate.engine.encoded import encode
+from tidegate.engine.events.encoded_batch import encode
 from tidegate.engine.index import Index
 from tidegate.engine.scan import ScanIndex
 from tidegate.engine.subscription import Id

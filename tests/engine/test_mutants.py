@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 from tests import generate, oracle
 from tests.engine.test_index import pairs
 from tests.oracle import Leaf, Not
-from tidegate.engine import arrow, columns, conditions, index
+from tidegate.engine import conditions, index
 from tidegate.engine.arrays import NO_RANK
+from tidegate.engine.events import arrow_keys, batch
 from tidegate.engine.index import Index
 from tidegate.engine.live import Live
 from tidegate.engine.rows import _Places
@@ -151,9 +152,9 @@ def test_a_wrong_tail_of_a_sliced_array_is_noticed(monkeypatch: pytest.MonkeyPat
     def from_the_start(array: pa.Array) -> Any:
         if array.offset and pa.types.is_primitive(array.type):
             array = pa.Array.from_buffers(array.type, len(array), array.buffers())
-        return arrow.read(array)
+        return arrow_keys.read(array)
 
-    monkeypatch.setattr(columns, "read", from_the_start)
+    monkeypatch.setattr(batch, "read", from_the_start)
     wrong = slices_that_go_wrong()
     assert {name for name, _ in wrong} == {"integer", "double", "holed"}
     assert {start for _, start in wrong} == {64, 150}  # 100 is not within the first 51
@@ -189,6 +190,6 @@ def test_a_key_of_its_own_for_minus_zero_is_noticed(monkeypatch: pytest.MonkeyPa
         keys[(values == 0) & np.signbit(values)] = -1
         return keys
 
-    double_keys = arrow.double_keys
-    monkeypatch.setattr(arrow, "double_keys", signed)
+    double_keys = arrow_keys.double_keys
+    monkeypatch.setattr(arrow_keys, "double_keys", signed)
     assert {"IN", "NOT IN", "<", "!="} <= operators_that_go_wrong()

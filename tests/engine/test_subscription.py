@@ -14,7 +14,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import tidegate as tg
-from tests.engine.test_columns import ARROW, TEXTS, TYPES
+from tests.engine.events.test_batch import ARROW, TEXTS, TYPES
 from tidegate.engine.plain_columns import read_ids
 from tidegate.engine.subscription import ALIKE, Block, Subscription, subscribe
 from tidegate.engine.tables import read_table

@@ -5,13 +5,13 @@ bottom up:
 
 - `description`: what an index is made of, for people and for programs
 - `primitives`: what does the processor do well?
+- `events`: what do events become?
 - `index`: which subscriptions want an event, while they come, change and go
 - `scan`: the same index, the slow and obvious way; the tests hold `index` against it
 
 Not in a room yet:
 
 - `arrays`: What do the kernels of a partition work on?
-- `arrow`: Arrow columns as keys, all values at once.
 - `assemble`: How do the entries of a plan come to lie in memory?
 - `axes`: Where does an event lie among the ends of all conditions on an attribute?
 - `block_entries`: What do the subscriptions of a block ask for?
@@ -20,23 +20,19 @@ Not in a room yet:
 - `boxes`: Which of many filters match an event, cover a filter, are covered by it, or overlap it?
 - `clause_entries`: How do filters that came one by one become entries, a column at a time?
 - `clauses`: What do filters of many shapes ask for in the same words?
-- `columns`: Events as columns of keys.
 - `compiling`: How do subscriptions become a segment, and several segments one?
 - `condition`: What is a condition?
 - `conditions`: Which conditions on one attribute do the filters have in common?
 - `consistency`: Do the arrays of an index file fit together?
 - `cuts`: Where do the constants of a whole column cut a line?
 - `draft`: What do these subscriptions ask for, as numbers?
-- `encoded`: A batch of events, with what was worked out about it kept.
 - `ends`: Where do the ranges of a partition's entries end, among those of their group?
 - `entry_kernels`: For which events of a run do the entries of a zone hold?
 - `files`: How does an index lie on disk?
-- `frames`: What does a column of a data frame hold?
 - `integer_boxes`: A changing set of integer boxes: which of them reach a bound, which keep
 - `kernels`: Which entries of a partition do these events meet? The compiled part of
 - `keys`: Which group of entries has an event's key?
 - `layout`: Where is each entry kept?
-- `letters`: What becomes of a column of strings when the case of their letters does not matter?
 - `live`: Which subscriptions of a segment are still wanted, and when are segments merged?
 - `matches`: The ids of the subscriptions that one event met.
 - `meanings`: What does a predicate mean, if it was asked before?
@@ -46,7 +42,6 @@ Not in a room yet:
 - `owning`: Which ranges do entries keep for themselves?
 - `partition`: Entries kept together: how they lie in memory, and how a batch of events meets them.
 - `plain_columns`: What does a column of a table of subscriptions hold?
-- `plain_values`: Which values of Python does an Arrow array hold?
 - `points`: Which condition of a key does an event's value meet?
 - `programs`: How is a Boolean tree evaluated for 512 events at once?
 - `range_kernels`: Where do the events of a run lie among the ends of their group's ranges?
@@ -64,7 +59,6 @@ Not in a room yet:
 - `sources`: What was each subscription given as?
 - `space`: How far does a filter reach, in integers?
 - `store`: How is an index saved, and opened again?
-- `strings`: The distinct strings of a column: as Arrow has them, and as Python has them.
 - `subscription`: What is a subscription, and what are many of one filter?
 - `sweep`: Entries that are a key and a few ranges: the commonest alert rule, in its fastest form.
 - `sweep_kernels`: Which entries with an event's key have the event in their ranges? The

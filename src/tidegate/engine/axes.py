@@ -16,7 +16,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from tidegate.engine.arrow import Stretch
+from tidegate.engine.events.arrow_keys import Stretch
 from tidegate.engine.primitives.sorted_search import Stairs
 from tidegate.filters.lines import STRING, Line
 from tidegate.filters.values import BIGINT_MIN

@@ -25,7 +25,7 @@ from tidegate.algebra.axis import HIGHEST, LOWEST
 from tidegate.algebra.normal import boxes
 from tidegate.algebra.relate import covers, overlaps
 from tidegate.engine.box_kernels import SHARED
-from tidegate.engine.columns import Batch
+from tidegate.engine.events.batch import Batch
 from tidegate.engine.integer_boxes import IntegerBoxes
 from tidegate.engine.ruler import Ruler
 from tidegate.engine.space import Boxes, Extents, Space

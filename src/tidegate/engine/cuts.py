@@ -22,7 +22,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tidegate.engine.arrow import Raw, conform, read
+from tidegate.engine.events.arrow_keys import Raw, conform, read
 from tidegate.errors import FilterTypeError
 from tidegate.filters.attribute import Attribute
 from tidegate.filters.expression import Operator, Predicate

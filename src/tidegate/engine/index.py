@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from tidegate.engine import store
 from tidegate.engine.compiling import Compiler
 from tidegate.engine.description import Cache, Description, Structure
-from tidegate.engine.encoded import EncodedBatch, encode
+from tidegate.engine.events.encoded_batch import EncodedBatch, encode
 from tidegate.engine.live import ALL_ALIVE, MOST, TOGETHER, Live, crowd, due, left, living_codes
 from tidegate.engine.matches import Matches
 from tidegate.engine.meanings import MOST_BYTES

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from tidegate.engine.condition import Value
 from tidegate.engine.conditions import Conditions
-from tidegate.engine.encoded import EncodedBatch
+from tidegate.engine.events.encoded_batch import EncodedBatch
 from tidegate.engine.primitives.distinct import occurring
 from tidegate.engine.primitives.sorted_search import Stairs
 from tidegate.jit import kernel

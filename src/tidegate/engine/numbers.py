@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidegate.engine.cuts import has_int64_keys
-from tidegate.engine.encoded import EncodedBatch
+from tidegate.engine.events.encoded_batch import EncodedBatch
 from tidegate.engine.primitives.distinct import occurring
 from tidegate.engine.primitives.sorted_search import Stairs
 from tidegate.engine.ranges import Ranges

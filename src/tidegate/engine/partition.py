@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from tidegate.engine import kernels
 from tidegate.engine.arrays import AND, NO_ROW, OPERAND, OR, Conditions, Ends, Entries, Events
 from tidegate.engine.description import Structure
-from tidegate.engine.encoded import EncodedBatch
 from tidegate.engine.ends import RangeAxes
+from tidegate.engine.events.encoded_batch import EncodedBatch
 from tidegate.engine.keys import NO_GROUP, KeyTable
 from tidegate.engine.rows import AxisTable, Rows
 

@@ -12,17 +12,17 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tidegate.engine.arrow import Stretch
+from tidegate.engine.events.arrow_keys import Stretch
+from tidegate.engine.events.strings import Strings
 from tidegate.engine.primitives.distinct import occurring
 from tidegate.engine.primitives.id_table import IdTable
 from tidegate.engine.primitives.sorted_search import Stairs
-from tidegate.engine.strings import Strings
 from tidegate.filters.lines import ALL_LINES, STRING, Line
 from tidegate.filters.schema import Schema
 
 if TYPE_CHECKING:
     from tidegate.engine.conditions import Conditions
-    from tidegate.engine.encoded import EncodedBatch
+    from tidegate.engine.events.encoded_batch import EncodedBatch
 
 Numbers: TypeAlias = NDArray[np.int32]
 

@@ -17,7 +17,7 @@ from tidegate.engine.arrays import NO_RANK
 from tidegate.engine.arrays import Conditions as RowPieces
 from tidegate.engine.axes import Axis, Pieces
 from tidegate.engine.conditions import Conditions
-from tidegate.engine.encoded import EncodedBatch
+from tidegate.engine.events.encoded_batch import EncodedBatch
 from tidegate.engine.points import line_named
 from tidegate.engine.texts import hold
 

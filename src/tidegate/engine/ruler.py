@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidegate.algebra.axis import HIGHEST, LOWEST, Cut
-from tidegate.engine.columns import Column
+from tidegate.engine.events.batch import Column
 from tidegate.filters import bounds as b
 from tidegate.filters.lines import (
     ALL_LINES,

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tidegate.engine.columns import Batch
+from tidegate.engine.events.batch import Batch
 from tidegate.engine.plain_columns import read_ids
 from tidegate.engine.subscription import Id, Subscription, read_id, subscribe
 from tidegate.engine.tables import read_changes, read_table

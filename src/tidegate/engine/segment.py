@@ -14,8 +14,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tidegate.engine.description import Structure
-from tidegate.engine.encoded import EncodedBatch
 from tidegate.engine.ends import RangeAxes
+from tidegate.engine.events.encoded_batch import EncodedBatch
 from tidegate.engine.numbers import EndTable
 from tidegate.engine.output_kernels import repeat
 from tidegate.engine.partition import Partition

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from tidegate.engine import sweep_kernels as kernels
 from tidegate.engine.description import Structure
-from tidegate.engine.encoded import EncodedBatch
+from tidegate.engine.events.encoded_batch import EncodedBatch
 from tidegate.engine.keys import NO_GROUP, KeyTable
 from tidegate.engine.numbers import EndTable
 from tidegate.engine.primitives.offsets import lengths, starts

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from tidegate.engine.strings import Strings
+from tidegate.engine.events.strings import Strings
 from tidegate.filters import bounds as b
 from tidegate.filters.patterns import ONE, RUN, Pattern
 from tidegate.filters.valueset import ValueSet

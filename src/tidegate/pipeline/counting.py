@@ -19,8 +19,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from tidegate.engine.arrow import Stretch
-from tidegate.engine.columns import Batch
+from tidegate.engine.events.arrow_keys import Stretch
+from tidegate.engine.events.batch import Batch
 from tidegate.filters.expression import attribute_path
 from tidegate.filters.lines import OTHER_LINE, STRING
 from tidegate.filters.schema import Schema

@@ -13,8 +13,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tidegate.engine.arrow import Stretch
-from tidegate.engine.columns import Batch
+from tidegate.engine.events.arrow_keys import Stretch
+from tidegate.engine.events.batch import Batch
 from tidegate.errors import SchemaError
 from tidegate.filters.bounds import has
 from tidegate.filters.expression import attribute_path

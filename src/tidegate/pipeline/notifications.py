@@ -15,7 +15,7 @@ from typing import Final, Literal
 import numpy as np
 import pyarrow as pa
 
-from tidegate.engine.encoded import encode
+from tidegate.engine.events.encoded_batch import encode
 from tidegate.pipeline.malformed import ERROR, sound
 from tidegate.pipeline.matcher import Matcher, Visits
 from tidegate.pipeline.routing import MALFORMED, SHARD

@@ -23,7 +23,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tidegate.engine.columns import Batch
+from tidegate.engine.events.batch import Batch
 from tidegate.engine.index import Index
 from tidegate.engine.notation import read_schema, spell_schema
 from tidegate.filters.schema import Schema

@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from tidegate.algebra.distribution import CONTINUOUS
 from tidegate.algebra.histogram import Entry, Range
-from tidegate.engine.columns import Batch, Column
+from tidegate.engine.events.batch import Batch, Column
 from tidegate.filters.lines import Line, days, microseconds, value_at
 from tidegate.filters.schema import Schema
 from tidegate.filters.values import OTHER, Value

@@ -6,8 +6,8 @@ distinct string is mapped once, and those that become the same are one.
 
 import numpy as np
 
-from tidegate.engine.arrow import Stretch
-from tidegate.engine.strings import Strings
+from tidegate.engine.events.arrow_keys import Stretch
+from tidegate.engine.events.strings import Strings
 from tidegate.filters.letters import MAPPINGS
 
 

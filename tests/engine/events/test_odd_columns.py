@@ -16,10 +16,10 @@ import pyarrow as pa
 import pytest
 
 import tidegate as tg
-from tests.engine import odd_columns as odd
-from tests.engine import odd_sources, odd_values
-from tests.engine.odd_columns import ARROW, Seen
-from tests.engine.odd_sources import SOURCES
+from tests.engine.events import odd_columns as odd
+from tests.engine.events import odd_sources, odd_values
+from tests.engine.events.odd_columns import ARROW, Seen
+from tests.engine.events.odd_sources import SOURCES
 from tidegate.engine.boxes import BoxStore
 from tidegate.engine.index import Index
 from tidegate.engine.scan import ScanIndex

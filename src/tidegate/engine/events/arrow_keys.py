@@ -21,9 +21,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from tidegate.engine.plain_values import run_places
+from tidegate.engine.events.python_values import run_places
+from tidegate.engine.events.strings import NO_STRINGS, Strings
 from tidegate.engine.primitives.id_table import IdTable
-from tidegate.engine.strings import NO_STRINGS, Strings
 from tidegate.filters.lines import (
     BIGINT,
     BOOLEAN,

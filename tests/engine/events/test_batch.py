@@ -15,8 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tidegate as tg
-from tidegate.engine.columns import Batch, Column
-from tidegate.engine.plain_values import plain_values
+from tidegate.engine.events.batch import Batch, Column
+from tidegate.engine.events.python_values import plain_values
 from tidegate.filters.evaluate import value_of
 from tidegate.filters.lines import ALL_LINES, DECIMAL, Line, key_of
 from tidegate.filters.valueset import line_of

@@ -21,7 +21,7 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from tidegate.engine.strings import require_utf8
+from tidegate.engine.events.strings import require_utf8
 from tidegate.errors import TidegateError
 from tidegate.filters.values import OTHER, date_at, timestamp_at
 

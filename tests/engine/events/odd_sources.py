@@ -10,7 +10,7 @@ import pandas as pd  # type: ignore[import-untyped]
 import polars as pl
 import pyarrow as pa
 
-from tests.engine.odd_columns import (
+from tests.engine.events.odd_columns import (
     ARROW,
     DAY,
     Seen,

@@ -7,7 +7,7 @@ once. What is kept stays with the axis or table it was worked out for: as a key,
 from collections.abc import Callable, Hashable
 from typing import Any
 
-from tidegate.engine.columns import Batch, Column
+from tidegate.engine.events.batch import Batch, Column
 from tidegate.filters.schema import Schema
 
 

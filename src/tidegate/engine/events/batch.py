@@ -22,11 +22,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tidegate.capsules import speaks_arrow, table_of
-from tidegate.engine.arrow import Keys, Rows, Stretch, absent_rows, conform, read, stretch
-from tidegate.engine.frames import Frame, frame_of
-from tidegate.engine.letters import mapped_stretch
-from tidegate.engine.plain_values import plain_values, require_one_field
-from tidegate.engine.strings import Strings
+from tidegate.engine.events.arrow_keys import (
+    Keys,
+    Rows,
+    Stretch,
+    absent_rows,
+    conform,
+    read,
+    stretch,
+)
+from tidegate.engine.events.cased_strings import mapped_stretch
+from tidegate.engine.events.frame_columns import Frame, frame_of
+from tidegate.engine.events.python_values import plain_values, require_one_field
+from tidegate.engine.events.strings import Strings
 from tidegate.errors import TidegateError
 from tidegate.filters.evaluate import value_of
 from tidegate.filters.expression import attribute_path, base_attribute, function_of

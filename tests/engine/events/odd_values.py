@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd  # type: ignore[import-untyped]
 import polars as pl
 
-from tests.engine.odd_columns import (
+from tests.engine.events.odd_columns import (
     DAY,
     OTHER,
     YEAR_20000,

@@ -1,0 +1,9 @@
+"""What do events become?
+
+- `strings`: the distinct strings of a column; `cased_strings`: without the case of their letters
+- `python_values`: the values of an Arrow array, one by one
+- `arrow_keys`: Arrow columns as keys, all values at once
+- `frame_columns`: the columns of data frames
+- `batch`: events as columns of keys
+- `encoded_batch`: a batch, with what was worked out about it
+"""
