@@ -52,12 +52,12 @@ __all__ = [
 
 _ON_DEMAND: Final = {
     "Index": "tidegate.engine.index",
-    "Subscription": "tidegate.engine.subscription",
+    "Subscription": "tidegate.engine.subscriptions.subscription",
 }
 
 if TYPE_CHECKING:
     from tidegate.engine.index import Index
-    from tidegate.engine.subscription import Subscription
+    from tidegate.engine.subscriptions.subscription import Subscription
 else:  # type checkers would take any name for one that `__getattr__` knows
     __getattr__ = on_demand(globals(), _ON_DEMAND)
 

@@ -44,9 +44,9 @@ from tidegate.engine.index import Index
 from tidegate.engine.primitives import id_table, vector
 from tidegate.engine.scan import ScanIndex
 from tidegate.engine.segment import Segment
-from tidegate.engine.sources import Sources
-from tidegate.engine.subscription import Block, Id
-from tidegate.engine.tables import read_table
+from tidegate.engine.subscriptions.originals import Sources
+from tidegate.engine.subscriptions.subscription import Block, Id
+from tidegate.engine.subscriptions.table_reader import read_table
 
 Event = dict[str, Any]
 Pairs = list[tuple[int, Id]]

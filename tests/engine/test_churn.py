@@ -22,7 +22,7 @@ from tidegate.engine.compiling import Compiler
 from tidegate.engine.conditions import Conditions
 from tidegate.engine.index import Index
 from tidegate.engine.meanings import Meanings
-from tidegate.engine.sources import Columns, Singles
+from tidegate.engine.subscriptions.originals import Columns, Singles
 from tidegate.filters import evaluate, shapes
 from tidegate.filters.expression import Predicate
 from tidegate.filters.recent import BYTES_EACH, Recent

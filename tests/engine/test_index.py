@@ -25,7 +25,7 @@ from tests import generate
 from tests.oracle import Column, Leaf, Literal
 from tidegate.engine.index import Index
 from tidegate.engine.scan import ScanIndex
-from tidegate.engine.subscription import Id, Subscription, subscribe
+from tidegate.engine.subscriptions.subscription import Id, Subscription, subscribe
 from tidegate.errors import IndexFileError, SubscriptionError
 
 Event = dict[str, Any]

@@ -28,7 +28,7 @@ from tests.engine.test_index import SCHEMA, AnyIndex, Event, attempt, check, pai
 from tidegate.engine.events.encoded_batch import encode
 from tidegate.engine.index import Index
 from tidegate.engine.scan import ScanIndex
-from tidegate.engine.subscription import Id
+from tidegate.engine.subscriptions.subscription import Id
 from tidegate.errors import TidegateError
 from tidegate.lab.trade import trade
 

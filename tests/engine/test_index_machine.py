@@ -21,7 +21,7 @@ from tests import generate
 from tests.engine.test_index import AnyIndex, attempt, check, describe, pairs
 from tidegate.engine.index import Index
 from tidegate.engine.scan import ScanIndex
-from tidegate.engine.subscription import Id
+from tidegate.engine.subscriptions.subscription import Id
 
 RNG = Random(21)
 EVENTS = generate.events(RNG, 130)

@@ -19,8 +19,9 @@ import pytest
 import tidegate as tg
 import tidegate.engine.index as index_module
 from tests.engine.test_index import Market, pairs
-from tidegate.engine import subscription, updating
+from tidegate.engine import updating
 from tidegate.engine.index import Index
+from tidegate.engine.subscriptions import subscription
 from tidegate.lab.trade import trade
 
 SECONDS = 0.4  # of each history

@@ -7,7 +7,8 @@ import pytest
 
 import tidegate as tg
 from tidegate import Index, Subscription
-from tidegate.engine import index, subscription
+from tidegate.engine import index
+from tidegate.engine.subscriptions import subscription
 from tidegate.errors import IndexFileError, SubscriptionError
 
 

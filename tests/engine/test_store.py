@@ -22,21 +22,13 @@ from numpy.typing import NDArray
 import tidegate as tg
 from tests import generate
 from tests.engine.test_index import check, describe
-from tidegate.engine import (
-    assemble,
-    files,
-    layout,
-    owning,
-    records,
-    sharing,
-    store,
-    subscription,
-)
+from tidegate.engine import assemble, files, layout, owning, records, sharing, store
 from tidegate.engine import index as indexes
 from tidegate.engine.arrays import AND, OPERAND, PUSH
 from tidegate.engine.index import Index
 from tidegate.engine.scan import ScanIndex
-from tidegate.engine.subscription import Id
+from tidegate.engine.subscriptions import subscription
+from tidegate.engine.subscriptions.subscription import Id
 from tidegate.errors import IndexFileError, TidegateError
 
 Event = dict[str, Any]

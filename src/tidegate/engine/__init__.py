@@ -6,6 +6,7 @@ bottom up:
 - `description`: what an index is made of, for people and for programs
 - `primitives`: what does the processor do well?
 - `events`: what do events become?
+- `subscriptions`: what was given, and by which id?
 - `index`: which subscriptions want an event, while they come, change and go
 - `scan`: the same index, the slow and obvious way; the tests hold `index` against it
 
@@ -34,14 +35,12 @@ Not in a room yet:
 - `keys`: Which group of entries has an event's key?
 - `layout`: Where is each entry kept?
 - `live`: Which subscriptions of a segment are still wanted, and when are segments merged?
-- `matches`: The ids of the subscriptions that one event met.
 - `meanings`: What does a predicate mean, if it was asked before?
 - `notation`: How are filters and schemas written in a file?
 - `numbers`: In which order do the ends of ranges and the values of events stand?
 - `output_kernels`: How do the events of entries become counts and codes of each event?
 - `owning`: Which ranges do entries keep for themselves?
 - `partition`: Entries kept together: how they lie in memory, and how a batch of events meets them.
-- `plain_columns`: What does a column of a table of subscriptions hold?
 - `points`: Which condition of a key does an event's value meet?
 - `programs`: How is a Boolean tree evaluated for 512 events at once?
 - `range_kernels`: Where do the events of a run lie among the ends of their group's ranges?
@@ -56,13 +55,10 @@ Not in a room yet:
 - `sharing`: Which subscriptions ask for the very same?
 - `single`: Which subscriptions of a segment does one event meet, at once?
 - `single_kernels`: Which entries does one event meet? The compiled part of `single`.
-- `sources`: What was each subscription given as?
 - `space`: How far does a filter reach, in integers?
 - `store`: How is an index saved, and opened again?
-- `subscription`: What is a subscription, and what are many of one filter?
 - `sweep`: Entries that are a key and a few ranges: the commonest alert rule, in its fastest form.
 - `sweep_kernels`: Which entries with an event's key have the event in their ranges? The
-- `tables`: Which subscriptions does a table hold?
 - `texts`: Which strings meet a condition on text?
 - `updating`: What do many subscriptions become when a table has new values for their parameters?
 - `wide`: Which entries does one event leave in zones that hardly any event passes over?

@@ -15,7 +15,7 @@ from typing import Any, Final, TypeAlias
 
 import pyarrow as pa
 
-from tidegate.engine.subscription import Block
+from tidegate.engine.subscriptions.subscription import Block
 from tidegate.filters.expression import And, Node, Parameter, Predicate, Slot, Truth
 from tidegate.filters.filter import Filter
 from tidegate.filters.schema import Schema

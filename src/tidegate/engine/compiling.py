@@ -21,8 +21,8 @@ from tidegate.engine.primitives import background
 from tidegate.engine.rows import AxisTable
 from tidegate.engine.segment import Segment
 from tidegate.engine.selectivity import selectivity
-from tidegate.engine.sources import Sources, concatenate
-from tidegate.engine.subscription import Block, Subscription, gathered, id_array
+from tidegate.engine.subscriptions.originals import Sources, concatenate
+from tidegate.engine.subscriptions.subscription import Block, Subscription, gathered, id_array
 from tidegate.engine.sweep import Sweep
 from tidegate.filters.schema import Schema
 

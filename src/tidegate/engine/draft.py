@@ -30,7 +30,7 @@ from tidegate.engine.primitives.distinct import occurring
 from tidegate.engine.primitives.offsets import lengths, pick, starts
 from tidegate.engine.programs import NO_PROGRAM, Programs
 from tidegate.engine.ranges import Ranges, concatenate
-from tidegate.engine.subscription import Block
+from tidegate.engine.subscriptions.subscription import Block
 from tidegate.filters.filter import Filter
 from tidegate.filters.schema import Schema
 

@@ -32,15 +32,14 @@ from tidegate.engine.compiling import Compiler
 from tidegate.engine.description import Cache, Description, Structure
 from tidegate.engine.events.encoded_batch import EncodedBatch, encode
 from tidegate.engine.live import ALL_ALIVE, MOST, TOGETHER, Live, crowd, due, left, living_codes
-from tidegate.engine.matches import Matches
 from tidegate.engine.meanings import MOST_BYTES
-from tidegate.engine.plain_columns import read_ids
 from tidegate.engine.primitives import background
 from tidegate.engine.primitives.gc_pause import put_off
 from tidegate.engine.primitives.id_table import NOWHERE
 from tidegate.engine.segment import Alive, Segment, compared_lines
 from tidegate.engine.single import own_line, place_of
-from tidegate.engine.subscription import (
+from tidegate.engine.subscriptions.matches import Matches
+from tidegate.engine.subscriptions.subscription import (
     Block,
     Id,
     Subscription,
@@ -49,7 +48,8 @@ from tidegate.engine.subscription import (
     read_id,
     subscribe,
 )
-from tidegate.engine.tables import read_changes, read_table
+from tidegate.engine.subscriptions.table_columns import read_ids
+from tidegate.engine.subscriptions.table_reader import read_changes, read_table
 from tidegate.engine.updating import Place, changed_rows
 from tidegate.errors import SubscriptionError, TidegateError
 from tidegate.filters.evaluate import Explanation

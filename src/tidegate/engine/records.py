@@ -19,11 +19,11 @@ from numpy.typing import NDArray
 from tidegate.engine.consistency import check_below, reading, require
 from tidegate.engine.files import Arrays, table_from_bytes, table_to_bytes
 from tidegate.engine.notation import read_tree, spell_tree
-from tidegate.engine.plain_columns import plain_column
 from tidegate.engine.primitives.offsets import starts
-from tidegate.engine.sources import Columns, Part, Singles, Sources
-from tidegate.engine.subscription import Id, Subscription, subscribe
-from tidegate.engine.tables import admit_columns
+from tidegate.engine.subscriptions.originals import Columns, Part, Singles, Sources
+from tidegate.engine.subscriptions.subscription import Id, Subscription, subscribe
+from tidegate.engine.subscriptions.table_columns import plain_column
+from tidegate.engine.subscriptions.table_reader import admit_columns
 from tidegate.filters.filter import Filter
 from tidegate.filters.literals import decode, spell
 from tidegate.filters.schema import Schema

@@ -17,9 +17,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tidegate.engine.events.batch import Batch
-from tidegate.engine.plain_columns import read_ids
-from tidegate.engine.subscription import Id, Subscription, read_id, subscribe
-from tidegate.engine.tables import read_changes, read_table
+from tidegate.engine.subscriptions.subscription import Id, Subscription, read_id, subscribe
+from tidegate.engine.subscriptions.table_columns import read_ids
+from tidegate.engine.subscriptions.table_reader import read_changes, read_table
 from tidegate.errors import IndexFileError, ParameterError, SubscriptionError, TidegateError
 from tidegate.filters.attribute import Attribute
 from tidegate.filters.evaluate import Explanation, Verdict, value_of, verdict

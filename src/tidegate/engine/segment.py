@@ -23,8 +23,8 @@ from tidegate.engine.primitives.id_table import IdTable
 from tidegate.engine.primitives.result_buffers import Column
 from tidegate.engine.rows import AxisTable
 from tidegate.engine.single import Parts, SingleEvents
-from tidegate.engine.sources import Sources
-from tidegate.engine.subscription import Subscription
+from tidegate.engine.subscriptions.originals import Sources
+from tidegate.engine.subscriptions.subscription import Subscription
 from tidegate.engine.sweep import Sweep
 from tidegate.filters.expression import Predicate, predicates
 from tidegate.filters.lines import ALL_LINES, FAMILY_LINES

@@ -53,7 +53,7 @@ from tidegate.engine.ranges import NO_RANGES, Ranges
 from tidegate.engine.records import column, read_sources, write_sources
 from tidegate.engine.rows import AxisTable
 from tidegate.engine.segment import Segment
-from tidegate.engine.sources import Sources
+from tidegate.engine.subscriptions.originals import Sources
 from tidegate.engine.sweep import Sweep
 from tidegate.errors import IndexFileError, TidegateError
 from tidegate.filters.expression import And, Node, Predicate

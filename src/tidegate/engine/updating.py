@@ -15,9 +15,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tidegate.engine.live import Live
-from tidegate.engine.sources import Columns
-from tidegate.engine.subscription import Block, Subscription, changed
-from tidegate.engine.tables import read_table
+from tidegate.engine.subscriptions.originals import Columns
+from tidegate.engine.subscriptions.subscription import Block, Subscription, changed
+from tidegate.engine.subscriptions.table_reader import read_table
 from tidegate.errors import TidegateError
 from tidegate.filters.schema import Schema
 

@@ -22,7 +22,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tidegate.engine.plain_columns import plain_column
+from tidegate.engine.subscriptions.table_columns import plain_column
 from tidegate.errors import ParameterError, SubscriptionError, TidegateError
 from tidegate.filters.filter import constant
 from tidegate.filters.literals import spell

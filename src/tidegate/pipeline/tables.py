@@ -13,8 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tidegate.capsules import array_of, speaks_arrow
-from tidegate.engine.plain_columns import plain_column
-from tidegate.engine.tables import columns_of
+from tidegate.engine.subscriptions.table_columns import plain_column
+from tidegate.engine.subscriptions.table_reader import columns_of
 from tidegate.errors import SubscriptionError, TidegateError
 from tidegate.filters.filter import Filter, constant
 from tidegate.filters.literals import spell

@@ -11,7 +11,7 @@ import tidegate as tg
 from tidegate.engine import index as index_module
 from tidegate.engine.primitives import gc_pause
 from tidegate.engine.primitives.gc_pause import put_off
-from tidegate.engine.tables import read_table
+from tidegate.engine.subscriptions.table_reader import read_table
 
 
 def test_it_goes_on_after_the_last_of_several_and_after_an_error() -> None:

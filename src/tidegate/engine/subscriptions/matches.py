@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tidegate.engine.subscription import Id
+from tidegate.engine.subscriptions.subscription import Id
 
 
 class Matches(Sequence[Id]):

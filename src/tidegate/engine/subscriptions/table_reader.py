@@ -20,13 +20,19 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from tidegate.capsules import speaks_arrow, table_of
-from tidegate.engine.plain_columns import is_wide, of_one_kind, plain_column, read_ids, read_texts
-from tidegate.engine.subscription import (
+from tidegate.engine.subscriptions.subscription import (
     ALIKE,
     NO_PARAMETERS,
     Block,
     Subscription,
     read_filter,
+)
+from tidegate.engine.subscriptions.table_columns import (
+    is_wide,
+    of_one_kind,
+    plain_column,
+    read_ids,
+    read_texts,
 )
 from tidegate.errors import ParameterError, SubscriptionError, TidegateError
 from tidegate.filters.admission import always_fits

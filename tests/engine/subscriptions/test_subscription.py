@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 import tidegate as tg
 from tests.engine.events.test_batch import ARROW, TEXTS, TYPES
-from tidegate.engine.plain_columns import read_ids
-from tidegate.engine.subscription import ALIKE, Block, Subscription, subscribe
-from tidegate.engine.tables import read_table
+from tidegate.engine.subscriptions.subscription import ALIKE, Block, Subscription, subscribe
+from tidegate.engine.subscriptions.table_columns import read_ids
+from tidegate.engine.subscriptions.table_reader import read_table
 from tidegate.errors import SubscriptionError
 
 PLAIN = (pa.bool_(), pa.int64(), pa.float64(), pa.string(), pa.date32(), pa.timestamp("us"))

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from tidegate.capsules import array_of, speaks_arrow
 from tidegate.engine.events.python_values import run_places
-from tidegate.engine.subscription import id_array, read_id
+from tidegate.engine.subscriptions.subscription import id_array, read_id
 from tidegate.errors import FilterTypeError, SubscriptionError, TidegateError
 from tidegate.filters.values import BIGINT_MAX
 

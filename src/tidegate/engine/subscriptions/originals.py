@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from tidegate.engine.primitives.distinct import numbered, occurring
 from tidegate.engine.primitives.offsets import starts
-from tidegate.engine.subscription import Block, Id, Subscription
+from tidegate.engine.subscriptions.subscription import Block, Id, Subscription
 from tidegate.filters.filter import Filter
 
 _SLICE: Final = 4_096  # bytes around a slice that are not worth a copy
