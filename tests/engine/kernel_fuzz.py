@@ -25,18 +25,8 @@ from numba import njit
 from numpy.typing import NDArray
 
 import tidegate as tg
-from tidegate.engine import (
-    assemble,
-    clauses,
-    compiling,
-    index,
-    keys,
-    layout,
-    owning,
-    selectivity,
-    sharing,
-    wide,
-)
+from tidegate.engine import assemble, clauses, compiling, index, layout, owning, sharing, wide
+from tidegate.engine.conditions import key_table, selectivity
 from tidegate.engine.draft import Drafter
 from tidegate.engine.events.batch import Batch
 from tidegate.engine.events.encoded_batch import EncodedBatch
@@ -64,8 +54,8 @@ SMALL: Final = (
     (index, "_PENDING", 4),
     (index, "_MANY", 4),
     (index, "_FEW", 0),
-    (keys, "_DENSE", 1),
-    (keys, "_SMALL", 8),
+    (key_table, "_DENSE", 1),
+    (key_table, "_SMALL", 8),
     (wide, "_MANY", 4),
 )
 """Sizes from which on something is worth while, and what they are for a test."""

@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 from tests import generate, oracle
 from tests.engine.test_index import pairs
 from tests.oracle import Leaf, Not
-from tidegate.engine import conditions, index
+from tidegate.engine import index
 from tidegate.engine.arrays import NO_RANK
+from tidegate.engine.conditions import numbered
 from tidegate.engine.events import arrow_keys, batch
 from tidegate.engine.index import Index
 from tidegate.engine.live import Live
@@ -167,7 +168,7 @@ def test_a_lost_null_under_not_is_noticed(monkeypatch: pytest.MonkeyPatch) -> No
             return held
         return ValueSet(True, held.spans, held.texts)
 
-    monkeypatch.setattr(conditions, "allowed", two_valued)
+    monkeypatch.setattr(numbered, "allowed", two_valued)
     texts = {"LIKE", "startswith", "endswith", "contains"}
     plain = {"=", "==", "!=", "<>", "IN", "NOT IN", "bare", "NOT bare", "IS NULL", "IS NOT NULL"}
     assert texts | {f"NOT {name}" for name in texts} | plain <= operators_that_go_wrong()

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 import tidegate as tg
 from tests.engine.kernel_fuzz import Case, small_sizes
 from tidegate.engine import sweep_kernels as kernels
+from tidegate.engine.conditions.key_table import NO_GROUP
 from tidegate.engine.index import Index
-from tidegate.engine.keys import NO_GROUP
 from tidegate.engine.sweep import Sweep
 
 GUARD = -77

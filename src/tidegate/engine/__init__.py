@@ -7,6 +7,7 @@ bottom up:
 - `primitives`: what does the processor do well?
 - `events`: what do events become?
 - `subscriptions`: what was given, and by which id?
+- `conditions`: what does a filter ask of one attribute?
 - `index`: which subscriptions want an event, while they come, change and go
 - `scan`: the same index, the slow and obvious way; the tests hold `index` against it
 
@@ -14,7 +15,6 @@ Not in a room yet:
 
 - `arrays`: What do the kernels of a partition work on?
 - `assemble`: How do the entries of a plan come to lie in memory?
-- `axes`: Where does an event lie among the ends of all conditions on an attribute?
 - `block_entries`: What do the subscriptions of a block ask for?
 - `box_kernels`: Which integer boxes reach a bound, or keep within one?
 - `box_packing`: How do boxes become a segment? The other half of `box_kernels`.
@@ -22,36 +22,27 @@ Not in a room yet:
 - `clause_entries`: How do filters that came one by one become entries, a column at a time?
 - `clauses`: What do filters of many shapes ask for in the same words?
 - `compiling`: How do subscriptions become a segment, and several segments one?
-- `condition`: What is a condition?
-- `conditions`: Which conditions on one attribute do the filters have in common?
 - `consistency`: Do the arrays of an index file fit together?
-- `cuts`: Where do the constants of a whole column cut a line?
 - `draft`: What do these subscriptions ask for, as numbers?
 - `ends`: Where do the ranges of a partition's entries end, among those of their group?
 - `entry_kernels`: For which events of a run do the entries of a zone hold?
 - `files`: How does an index lie on disk?
 - `integer_boxes`: A changing set of integer boxes: which of them reach a bound, which keep
 - `kernels`: Which entries of a partition do these events meet? The compiled part of
-- `keys`: Which group of entries has an event's key?
 - `layout`: Where is each entry kept?
 - `live`: Which subscriptions of a segment are still wanted, and when are segments merged?
-- `meanings`: What does a predicate mean, if it was asked before?
 - `notation`: How are filters and schemas written in a file?
 - `numbers`: In which order do the ends of ranges and the values of events stand?
 - `output_kernels`: How do the events of entries become counts and codes of each event?
 - `owning`: Which ranges do entries keep for themselves?
 - `partition`: Entries kept together: how they lie in memory, and how a batch of events meets them.
-- `points`: Which condition of a key does an event's value meet?
 - `programs`: How is a Boolean tree evaluated for 512 events at once?
 - `range_kernels`: Where do the events of a run lie among the ends of their group's ranges?
-- `range_lines`: On which lines do the events lie that ranges are compared with?
-- `ranges`: How are ranges whose constants nearly all differ kept?
 - `records`: How does a file keep what subscriptions were given as?
 - `row_kernels`: For which events of a block does each condition hold?
 - `rows`: How do the events of a batch meet the conditions of a partition?
 - `ruler`: Where does a value, or a set of values, lie among the cuts of an attribute?
 - `segment`: Many subscriptions, compiled.
-- `selectivity`: How many values meet a condition? A guess, from the conditions alone.
 - `sharing`: Which subscriptions ask for the very same?
 - `single`: Which subscriptions of a segment does one event meet, at once?
 - `single_kernels`: Which entries does one event meet? The compiled part of `single`.
@@ -59,7 +50,6 @@ Not in a room yet:
 - `store`: How is an index saved, and opened again?
 - `sweep`: Entries that are a key and a few ranges: the commonest alert rule, in its fastest form.
 - `sweep_kernels`: Which entries with an event's key have the event in their ranges? The
-- `texts`: Which strings meet a condition on text?
 - `updating`: What do many subscriptions become when a table has new values for their parameters?
 - `wide`: Which entries does one event leave in zones that hardly any event passes over?
 """

@@ -12,15 +12,15 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tidegate.engine.assemble import assemble, assemble_sweep, take_apart
+from tidegate.engine.conditions.meaning_cache import Meanings
+from tidegate.engine.conditions.selectivity import selectivity
 from tidegate.engine.draft import Draft, Drafter
 from tidegate.engine.layout import plan
-from tidegate.engine.meanings import Meanings
 from tidegate.engine.numbers import EndTable
 from tidegate.engine.partition import Partition
 from tidegate.engine.primitives import background
 from tidegate.engine.rows import AxisTable
 from tidegate.engine.segment import Segment
-from tidegate.engine.selectivity import selectivity
 from tidegate.engine.subscriptions.originals import Sources, concatenate
 from tidegate.engine.subscriptions.subscription import Block, Subscription, gathered, id_array
 from tidegate.engine.sweep import Sweep

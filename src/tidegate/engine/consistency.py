@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from tidegate.engine import sweep_kernels
 from tidegate.engine.arrays import AND, DEPTH, NO_ROW, OPERAND, OR, PUSH, ZONE, Entries
-from tidegate.engine.ranges import Ranges
+from tidegate.engine.conditions.ranges import Ranges
 from tidegate.errors import IndexFileError, TidegateError
 
 Integers: TypeAlias = NDArray[np.int64]

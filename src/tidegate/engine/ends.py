@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidegate.engine.arrays import Ends, Entries
+from tidegate.engine.conditions.range_lines import Lines, RangeLines
+from tidegate.engine.conditions.ranges import Ranges
 from tidegate.engine.primitives.offsets import lengths
-from tidegate.engine.range_lines import Lines, RangeLines
-from tidegate.engine.ranges import Ranges
 from tidegate.filters.schema import Schema
 
 Integers: TypeAlias = NDArray[np.int64]

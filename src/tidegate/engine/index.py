@@ -29,10 +29,10 @@ from numpy.typing import NDArray
 
 from tidegate.engine import store
 from tidegate.engine.compiling import Compiler
+from tidegate.engine.conditions.meaning_cache import MOST_BYTES
 from tidegate.engine.description import Cache, Description, Structure
 from tidegate.engine.events.encoded_batch import EncodedBatch, encode
 from tidegate.engine.live import ALL_ALIVE, MOST, TOGETHER, Live, crowd, due, left, living_codes
-from tidegate.engine.meanings import MOST_BYTES
 from tidegate.engine.primitives import background
 from tidegate.engine.primitives.gc_pause import put_off
 from tidegate.engine.primitives.id_table import NOWHERE

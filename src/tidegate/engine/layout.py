@@ -18,8 +18,8 @@ from typing import Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from tidegate.engine.conditions.key_table import points
 from tidegate.engine.draft import Draft
-from tidegate.engine.keys import points
 from tidegate.engine.primitives.distinct import numbered, occurring
 from tidegate.engine.primitives.offsets import pick
 from tidegate.engine.programs import skeleton

@@ -11,11 +11,11 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from tidegate.engine.cuts import has_int64_keys
+from tidegate.engine.conditions.cuts import has_int64_keys
+from tidegate.engine.conditions.ranges import Ranges
 from tidegate.engine.events.encoded_batch import EncodedBatch
 from tidegate.engine.primitives.distinct import occurring
 from tidegate.engine.primitives.sorted_search import Stairs
-from tidegate.engine.ranges import Ranges
 from tidegate.engine.sweep_kernels import HIGHEST, LOWEST
 from tidegate.filters.lines import Line
 from tidegate.filters.schema import Schema

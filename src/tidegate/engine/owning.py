@@ -15,9 +15,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tidegate.engine.conditions import Conditions
-from tidegate.engine.cuts import has_int64_keys
-from tidegate.engine.ranges import KEYS, Ranges, can_be_range, concatenate, from_columns
+from tidegate.engine.conditions.cuts import has_int64_keys
+from tidegate.engine.conditions.numbered import Conditions
+from tidegate.engine.conditions.ranges import KEYS, Ranges, can_be_range, concatenate, from_columns
 from tidegate.filters.expression import And, Node, Operator, Predicate
 
 Integers: TypeAlias = NDArray[np.int64]

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from tidegate.engine import kernels
 from tidegate.engine.arrays import AND, NO_ROW, OPERAND, OR, Conditions, Ends, Entries, Events
+from tidegate.engine.conditions.key_table import NO_GROUP, KeyTable
 from tidegate.engine.description import Structure
 from tidegate.engine.ends import RangeAxes
 from tidegate.engine.events.encoded_batch import EncodedBatch
-from tidegate.engine.keys import NO_GROUP, KeyTable
 from tidegate.engine.rows import AxisTable, Rows
 
 Integers: TypeAlias = NDArray[np.int64]

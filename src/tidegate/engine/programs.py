@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidegate.engine.arrays import AND, AND_ROW, DEPTH, OPERAND, OR, OR_ROW, PUSH
-from tidegate.engine.conditions import ALWAYS, NEVER, Conditions
+from tidegate.engine.conditions.numbered import ALWAYS, NEVER, Conditions
 from tidegate.filters.expression import And, Node, Or, Predicate, Truth, predicates
 
 Tokens: TypeAlias = tuple[int, ...]

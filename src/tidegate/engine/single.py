@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 
 from tidegate.engine import single_kernels, sweep_kernels
 from tidegate.engine.arrays import DEPTH
-from tidegate.engine.axes import Axis, Pieces
-from tidegate.engine.keys import NO_GROUP
+from tidegate.engine.conditions.axis import Axis, Pieces
+from tidegate.engine.conditions.key_table import NO_GROUP
+from tidegate.engine.conditions.point_table import NO_CONDITION, PointTable
+from tidegate.engine.conditions.range_lines import Lines
 from tidegate.engine.numbers import EndTable
 from tidegate.engine.partition import Partition
-from tidegate.engine.points import NO_CONDITION, PointTable
 from tidegate.engine.primitives.offsets import starts
-from tidegate.engine.range_lines import Lines
 from tidegate.engine.rows import AxisTable
 from tidegate.engine.sweep import Sweep
 from tidegate.engine.wide import WideZones, wide_zones

@@ -27,8 +27,11 @@ from numpy.typing import NDArray
 
 from tidegate.engine import files
 from tidegate.engine.arrays import AND, NO_ROW, OPERAND, OR, Ends, Entries
-from tidegate.engine.condition import Condition
-from tidegate.engine.conditions import Conditions
+from tidegate.engine.conditions.condition import Condition
+from tidegate.engine.conditions.cuts import has_int64_keys
+from tidegate.engine.conditions.key_table import KeyTable, points
+from tidegate.engine.conditions.numbered import Conditions
+from tidegate.engine.conditions.ranges import NO_RANGES, Ranges
 from tidegate.engine.consistency import (
     check_ascending,
     check_below,
@@ -42,14 +45,11 @@ from tidegate.engine.consistency import (
     reading,
     require,
 )
-from tidegate.engine.cuts import has_int64_keys
 from tidegate.engine.ends import RangeAxes, complete
 from tidegate.engine.files import Arrays, Location, table_from_bytes, table_to_bytes
-from tidegate.engine.keys import KeyTable, points
 from tidegate.engine.notation import Spelled, read_schema, read_tree, spell_schema, spell_tree
 from tidegate.engine.numbers import EndTable
 from tidegate.engine.partition import Partition, used_conditions
-from tidegate.engine.ranges import NO_RANGES, Ranges
 from tidegate.engine.records import column, read_sources, write_sources
 from tidegate.engine.rows import AxisTable
 from tidegate.engine.segment import Segment

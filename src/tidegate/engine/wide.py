@@ -18,11 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidegate.engine.arrays import NO_ROW, ZONE, Entries
-from tidegate.engine.axes import Pieces
-from tidegate.engine.conditions import Conditions
+from tidegate.engine.conditions.axis import Pieces
+from tidegate.engine.conditions.numbered import Conditions
+from tidegate.engine.conditions.selectivity import shares
 from tidegate.engine.primitives.offsets import lengths, pick, starts
 from tidegate.engine.primitives.vector import WORDS
-from tidegate.engine.selectivity import shares
 
 Integers: TypeAlias = NDArray[np.int64]
 Bits: TypeAlias = NDArray[np.uint64]

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from tidegate.engine.block_entries import conjuncts
 from tidegate.engine.clauses import Clauses
-from tidegate.engine.cuts import COMPARISONS, has_int64_keys, span
+from tidegate.engine.conditions.cuts import COMPARISONS, has_int64_keys, span
 from tidegate.engine.events.arrow_keys import Stretch
 from tidegate.engine.primitives.distinct import firsts, numbered
 from tidegate.errors import TidegateError

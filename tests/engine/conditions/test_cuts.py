@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from tidegate import FilterTypeError, Schema, parse
-from tidegate.engine.cuts import COMPARISONS, has_int64_keys, span
+from tidegate.engine.conditions.cuts import COMPARISONS, has_int64_keys, span
 from tidegate.filters import bounds as b
 from tidegate.filters.expression import Operator, Predicate
 from tidegate.filters.lines import (

@@ -21,7 +21,7 @@ from tidegate.filters.lines import ALL_LINES, STRING, Line
 from tidegate.filters.schema import Schema
 
 if TYPE_CHECKING:
-    from tidegate.engine.conditions import Conditions
+    from tidegate.engine.conditions.numbered import Conditions
     from tidegate.engine.events.encoded_batch import EncodedBatch
 
 Numbers: TypeAlias = NDArray[np.int32]

@@ -14,8 +14,8 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from tidegate.engine.condition import Value
-from tidegate.engine.conditions import Conditions
+from tidegate.engine.conditions.condition import Value
+from tidegate.engine.conditions.numbered import Conditions
 from tidegate.engine.events.encoded_batch import EncodedBatch
 from tidegate.engine.primitives.distinct import occurring
 from tidegate.engine.primitives.sorted_search import Stairs

@@ -5,7 +5,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from tidegate.engine.conditions import Conditions
+from tidegate.engine.conditions.numbered import Conditions
 
 _FEW: Final = 4_096  # conditions, of a segment that will be merged soon
 

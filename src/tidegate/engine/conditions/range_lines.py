@@ -14,10 +14,10 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from tidegate.engine.cuts import has_int64_keys
+from tidegate.engine.conditions.cuts import has_int64_keys
+from tidegate.engine.conditions.ranges import Ranges
 from tidegate.engine.events.arrow_keys import Stretch
 from tidegate.engine.events.encoded_batch import EncodedBatch
-from tidegate.engine.ranges import Ranges
 from tidegate.filters.lines import Line
 from tidegate.filters.schema import Schema
 

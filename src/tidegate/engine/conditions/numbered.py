@@ -9,9 +9,9 @@ from decimal import Decimal
 from functools import cached_property
 from typing import Any, Final
 
-from tidegate.engine.condition import Condition
-from tidegate.engine.meanings import Key, Kind, Meaning, Meanings
-from tidegate.engine.points import PointTable
+from tidegate.engine.conditions.condition import Condition
+from tidegate.engine.conditions.meaning_cache import Key, Kind, Meaning, Meanings
+from tidegate.engine.conditions.point_table import PointTable
 from tidegate.filters.admission import admit
 from tidegate.filters.expression import And, Node, Predicate
 from tidegate.filters.meaning import allowed, universe

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tidegate.engine.cuts import has_int64_keys, span
+from tidegate.engine.conditions.cuts import has_int64_keys, span
 from tidegate.engine.primitives.distinct import occurring
 from tidegate.filters.attribute import Attribute
 from tidegate.filters.expression import Mode, Operator, Predicate

@@ -14,7 +14,7 @@ Invariant: `nbytes` is at most `MOST_BYTES`, but for one meaning that is larger.
 import threading
 from typing import Any, Final, TypeAlias
 
-from tidegate.engine.condition import Condition
+from tidegate.engine.conditions.condition import Condition
 
 Kind: TypeAlias = tuple[str, str, str]
 """An attribute, an operator, and when it holds."""
