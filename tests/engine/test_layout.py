@@ -21,9 +21,9 @@ from tests import generate
 from tests.engine.kernel_fuzz import Case, Comparison, small_sizes
 from tests.engine.test_index import SCHEMA, Event, check
 from tidegate.engine import layout
-from tidegate.engine.arrays import AND, DEPTH, OPERAND, OR, PUSH
 from tidegate.engine.draft import Drafter
 from tidegate.engine.index import Index
+from tidegate.engine.partition.arrays import AND, DEPTH, OPERAND, OR, PUSH
 from tidegate.engine.scan import ScanIndex
 
 EITHER = pytest.mark.parametrize("typed", [True, False], ids=["schema", "no schema"])

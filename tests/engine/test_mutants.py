@@ -18,12 +18,12 @@ from tests import generate, oracle
 from tests.engine.test_index import pairs
 from tests.oracle import Leaf, Not
 from tidegate.engine import index
-from tidegate.engine.arrays import NO_RANK
 from tidegate.engine.conditions import numbered
 from tidegate.engine.events import arrow_keys, batch
 from tidegate.engine.index import Index
 from tidegate.engine.live import Live
-from tidegate.engine.rows import _Places
+from tidegate.engine.partition.arrays import NO_RANK
+from tidegate.engine.partition.rows import _Places
 from tidegate.filters import meaning
 from tidegate.filters.expression import Mode, Predicate
 from tidegate.filters.schema import Schema

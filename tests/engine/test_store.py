@@ -24,8 +24,8 @@ from tests import generate
 from tests.engine.test_index import check, describe
 from tidegate.engine import assemble, files, layout, owning, records, sharing, store
 from tidegate.engine import index as indexes
-from tidegate.engine.arrays import AND, OPERAND, PUSH
 from tidegate.engine.index import Index
+from tidegate.engine.partition.arrays import AND, OPERAND, PUSH
 from tidegate.engine.scan import ScanIndex
 from tidegate.engine.subscriptions import subscription
 from tidegate.engine.subscriptions.subscription import Id

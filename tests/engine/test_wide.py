@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from tests.engine.kernel_fuzz import Case, small_sizes
 from tidegate.engine import single, wide
-from tidegate.engine.arrays import NO_ROW, Entries
 from tidegate.engine.index import Index
+from tidegate.engine.partition.arrays import NO_ROW, Entries
 from tidegate.engine.segment import Segment
 from tidegate.filters.schema import Schema
 

@@ -8,12 +8,12 @@ bottom up:
 - `events`: what do events become?
 - `subscriptions`: what was given, and by which id?
 - `conditions`: what does a filter ask of one attribute?
+- `partition`: how does a block of 512 events meet many entries?
 - `index`: which subscriptions want an event, while they come, change and go
 - `scan`: the same index, the slow and obvious way; the tests hold `index` against it
 
 Not in a room yet:
 
-- `arrays`: What do the kernels of a partition work on?
 - `assemble`: How do the entries of a plan come to lie in memory?
 - `block_entries`: What do the subscriptions of a block ask for?
 - `box_kernels`: Which integer boxes reach a bound, or keep within one?
@@ -24,23 +24,14 @@ Not in a room yet:
 - `compiling`: How do subscriptions become a segment, and several segments one?
 - `consistency`: Do the arrays of an index file fit together?
 - `draft`: What do these subscriptions ask for, as numbers?
-- `ends`: Where do the ranges of a partition's entries end, among those of their group?
-- `entry_kernels`: For which events of a run do the entries of a zone hold?
 - `files`: How does an index lie on disk?
 - `integer_boxes`: A changing set of integer boxes: which of them reach a bound, which keep
-- `kernels`: Which entries of a partition do these events meet? The compiled part of
 - `layout`: Where is each entry kept?
 - `live`: Which subscriptions of a segment are still wanted, and when are segments merged?
 - `notation`: How are filters and schemas written in a file?
 - `numbers`: In which order do the ends of ranges and the values of events stand?
-- `output_kernels`: How do the events of entries become counts and codes of each event?
 - `owning`: Which ranges do entries keep for themselves?
-- `partition`: Entries kept together: how they lie in memory, and how a batch of events meets them.
-- `programs`: How is a Boolean tree evaluated for 512 events at once?
-- `range_kernels`: Where do the events of a run lie among the ends of their group's ranges?
 - `records`: How does a file keep what subscriptions were given as?
-- `row_kernels`: For which events of a block does each condition hold?
-- `rows`: How do the events of a batch meet the conditions of a partition?
 - `ruler`: Where does a value, or a set of values, lie among the cuts of an attribute?
 - `segment`: Many subscriptions, compiled.
 - `sharing`: Which subscriptions ask for the very same?

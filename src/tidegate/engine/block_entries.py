@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 
 from tidegate.engine.conditions.numbered import ALWAYS, NEVER, Conditions
 from tidegate.engine.conditions.ranges import Ranges, can_be_range, concatenate, from_columns
+from tidegate.engine.partition.programs import NO_PROGRAM, Programs
 from tidegate.engine.primitives.distinct import firsts, numbered
-from tidegate.engine.programs import NO_PROGRAM, Programs
 from tidegate.engine.subscriptions.subscription import Block
 from tidegate.filters.expression import And, Node, Parameter, Predicate
 from tidegate.filters.filter import bind, constant

@@ -18,7 +18,7 @@ from tidegate.engine.block_entries import BlockReader, Part
 from tidegate.engine.clauses import Clauses, Column
 from tidegate.engine.conditions.numbered import ALWAYS, NEVER, Conditions
 from tidegate.engine.conditions.ranges import Ranges, concatenate
-from tidegate.engine.programs import NO_PROGRAM, Programs
+from tidegate.engine.partition.programs import NO_PROGRAM, Programs
 from tidegate.filters.expression import And, Node, Predicate
 from tidegate.filters.filter import Filter
 from tidegate.filters.schema import Schema

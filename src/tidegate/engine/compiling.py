@@ -17,9 +17,9 @@ from tidegate.engine.conditions.selectivity import selectivity
 from tidegate.engine.draft import Draft, Drafter
 from tidegate.engine.layout import plan
 from tidegate.engine.numbers import EndTable
-from tidegate.engine.partition import Partition
+from tidegate.engine.partition.partition import Partition
+from tidegate.engine.partition.rows import AxisTable
 from tidegate.engine.primitives import background
-from tidegate.engine.rows import AxisTable
 from tidegate.engine.segment import Segment
 from tidegate.engine.subscriptions.originals import Sources, concatenate
 from tidegate.engine.subscriptions.subscription import Block, Subscription, gathered, id_array

@@ -14,8 +14,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tidegate.engine import sweep_kernels
-from tidegate.engine.arrays import AND, DEPTH, NO_ROW, OPERAND, OR, PUSH, ZONE, Entries
 from tidegate.engine.conditions.ranges import Ranges
+from tidegate.engine.partition.arrays import AND, DEPTH, NO_ROW, OPERAND, OR, PUSH, ZONE, Entries
 from tidegate.errors import IndexFileError, TidegateError
 
 Integers: TypeAlias = NDArray[np.int64]

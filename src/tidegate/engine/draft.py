@@ -26,10 +26,10 @@ from tidegate.engine.conditions.meaning_cache import Meanings
 from tidegate.engine.conditions.numbered import Conditions
 from tidegate.engine.conditions.ranges import Ranges, concatenate
 from tidegate.engine.owning import Usage, as_ranges
+from tidegate.engine.partition.programs import NO_PROGRAM, Programs
 from tidegate.engine.primitives import background
 from tidegate.engine.primitives.distinct import occurring
 from tidegate.engine.primitives.offsets import lengths, pick, starts
-from tidegate.engine.programs import NO_PROGRAM, Programs
 from tidegate.engine.subscriptions.subscription import Block
 from tidegate.filters.filter import Filter
 from tidegate.filters.schema import Schema

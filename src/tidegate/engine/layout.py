@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 
 from tidegate.engine.conditions.key_table import points
 from tidegate.engine.draft import Draft
+from tidegate.engine.partition.programs import skeleton
 from tidegate.engine.primitives.distinct import numbered, occurring
 from tidegate.engine.primitives.offsets import pick
-from tidegate.engine.programs import skeleton
 
 Integers: TypeAlias = NDArray[np.int64]
 

@@ -14,14 +14,14 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tidegate.engine.description import Structure
-from tidegate.engine.ends import RangeAxes
 from tidegate.engine.events.encoded_batch import EncodedBatch
 from tidegate.engine.numbers import EndTable
-from tidegate.engine.output_kernels import repeat
-from tidegate.engine.partition import Partition
+from tidegate.engine.partition.output_kernels import repeat
+from tidegate.engine.partition.partition import Partition
+from tidegate.engine.partition.range_ends import RangeAxes
+from tidegate.engine.partition.rows import AxisTable
 from tidegate.engine.primitives.id_table import IdTable
 from tidegate.engine.primitives.result_buffers import Column
-from tidegate.engine.rows import AxisTable
 from tidegate.engine.single import Parts, SingleEvents
 from tidegate.engine.subscriptions.originals import Sources
 from tidegate.engine.subscriptions.subscription import Subscription

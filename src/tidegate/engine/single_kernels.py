@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from tidegate.engine.arrays import AND, AND_ROW, NO_ROW, OPERAND, OR_ROW, PUSH, ZONE
+from tidegate.engine.partition.arrays import AND, AND_ROW, NO_ROW, OPERAND, OR_ROW, PUSH, ZONE
 from tidegate.engine.primitives.alive import is_alive
 from tidegate.engine.primitives.vector import WORDS, lowest, put, write_codes
 from tidegate.engine.primitives.vector import meet as meet_row

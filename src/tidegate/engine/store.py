@@ -26,7 +26,6 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tidegate.engine import files
-from tidegate.engine.arrays import AND, NO_ROW, OPERAND, OR, Ends, Entries
 from tidegate.engine.conditions.condition import Condition
 from tidegate.engine.conditions.cuts import has_int64_keys
 from tidegate.engine.conditions.key_table import KeyTable, points
@@ -45,13 +44,14 @@ from tidegate.engine.consistency import (
     reading,
     require,
 )
-from tidegate.engine.ends import RangeAxes, complete
 from tidegate.engine.files import Arrays, Location, table_from_bytes, table_to_bytes
 from tidegate.engine.notation import Spelled, read_schema, read_tree, spell_schema, spell_tree
 from tidegate.engine.numbers import EndTable
-from tidegate.engine.partition import Partition, used_conditions
+from tidegate.engine.partition.arrays import AND, NO_ROW, OPERAND, OR, Ends, Entries
+from tidegate.engine.partition.partition import Partition, used_conditions
+from tidegate.engine.partition.range_ends import RangeAxes, complete
+from tidegate.engine.partition.rows import AxisTable
 from tidegate.engine.records import column, read_sources, write_sources
-from tidegate.engine.rows import AxisTable
 from tidegate.engine.segment import Segment
 from tidegate.engine.subscriptions.originals import Sources
 from tidegate.engine.sweep import Sweep

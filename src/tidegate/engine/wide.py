@@ -17,10 +17,10 @@ from typing import Final, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from tidegate.engine.arrays import NO_ROW, ZONE, Entries
 from tidegate.engine.conditions.axis import Pieces
 from tidegate.engine.conditions.numbered import Conditions
 from tidegate.engine.conditions.selectivity import shares
+from tidegate.engine.partition.arrays import NO_ROW, ZONE, Entries
 from tidegate.engine.primitives.offsets import lengths, pick, starts
 from tidegate.engine.primitives.vector import WORDS
 

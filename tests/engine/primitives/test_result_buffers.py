@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from tests.engine.test_sweep import WRITE, Swept, arguments
-from tidegate.engine import output_kernels
 from tidegate.engine.live import ALL_ALIVE
+from tidegate.engine.partition import output_kernels
 from tidegate.engine.primitives import result_buffers
 from tidegate.engine.primitives.result_buffers import Column
 

@@ -11,7 +11,7 @@ several subscriptions, which of them are alive is asked when they are counted or
 
 import numpy as np
 
-from tidegate.engine.arrays import (
+from tidegate.engine.partition.arrays import (
     AND,
     AND_ROW,
     BLOCK,

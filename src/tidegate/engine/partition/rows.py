@@ -13,13 +13,13 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from tidegate.engine.arrays import NO_RANK
-from tidegate.engine.arrays import Conditions as RowPieces
 from tidegate.engine.conditions.axis import Axis, Pieces
 from tidegate.engine.conditions.numbered import Conditions
 from tidegate.engine.conditions.point_table import line_named
 from tidegate.engine.conditions.text_search import hold
 from tidegate.engine.events.encoded_batch import EncodedBatch
+from tidegate.engine.partition.arrays import NO_RANK
+from tidegate.engine.partition.arrays import Conditions as RowPieces
 
 Order: TypeAlias = NDArray[np.int64]
 Prepared: TypeAlias = tuple[RowPieces, NDArray[np.uint32], NDArray[np.uint64]]

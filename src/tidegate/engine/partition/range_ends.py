@@ -14,9 +14,9 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from tidegate.engine.arrays import Ends, Entries
 from tidegate.engine.conditions.range_lines import Lines, RangeLines
 from tidegate.engine.conditions.ranges import Ranges
+from tidegate.engine.partition.arrays import Ends, Entries
 from tidegate.engine.primitives.offsets import lengths
 from tidegate.filters.schema import Schema
 

@@ -12,13 +12,22 @@ from typing import Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from tidegate.engine import kernels
-from tidegate.engine.arrays import AND, NO_ROW, OPERAND, OR, Conditions, Ends, Entries, Events
 from tidegate.engine.conditions.key_table import NO_GROUP, KeyTable
 from tidegate.engine.description import Structure
-from tidegate.engine.ends import RangeAxes
 from tidegate.engine.events.encoded_batch import EncodedBatch
-from tidegate.engine.rows import AxisTable, Rows
+from tidegate.engine.partition import block_kernels
+from tidegate.engine.partition.arrays import (
+    AND,
+    NO_ROW,
+    OPERAND,
+    OR,
+    Conditions,
+    Ends,
+    Entries,
+    Events,
+)
+from tidegate.engine.partition.range_ends import RangeAxes
+from tidegate.engine.partition.rows import AxisTable, Rows
 
 Integers: TypeAlias = NDArray[np.int64]
 Work: TypeAlias = tuple[Conditions, Ends, Events]
@@ -92,7 +101,7 @@ class Partition:
 
     def count(self, work: Work, alive: NDArray[np.uint64], counts: Integers) -> None:
         """Add to each event how many subscriptions here it meets."""
-        kernels.count(self.entries, *work, alive, self.first_code, counts)
+        block_kernels.count(self.entries, *work, alive, self.first_code, counts)
 
     def write(
         self,
@@ -103,7 +112,7 @@ class Partition:
         out: NDArray[np.int32],
     ) -> None:
         """Write the codes of the subscriptions each event meets."""
-        kernels.write(self.entries, *work, alive, self.first_code, cursor, end, out)
+        block_kernels.write(self.entries, *work, alive, self.first_code, cursor, end, out)
 
     def structure(self) -> Structure:
         """What the partition is, for a description of the index."""

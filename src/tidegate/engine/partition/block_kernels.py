@@ -18,7 +18,7 @@ from typing import Final
 
 import numpy as np
 
-from tidegate.engine.arrays import (
+from tidegate.engine.partition.arrays import (
     BLOCK,
     DEPTH,
     I32,
@@ -31,8 +31,8 @@ from tidegate.engine.arrays import (
     Events,
     Scratch,
 )
-from tidegate.engine.entry_kernels import evaluate, meet_head
-from tidegate.engine.output_kernels import (
+from tidegate.engine.partition.entry_kernels import evaluate, meet_head
+from tidegate.engine.partition.output_kernels import (
     COUNT_BITS,
     ZONE_WORDS,
     carry_over,
@@ -41,9 +41,9 @@ from tidegate.engine.output_kernels import (
     write_tile,
     write_zone,
 )
+from tidegate.engine.partition.range_kernels import candidates, place_ends
+from tidegate.engine.partition.row_kernels import make_rows, set_mask
 from tidegate.engine.primitives.vector import popcount, put, tally, transpose
-from tidegate.engine.range_kernels import candidates, place_ends
-from tidegate.engine.row_kernels import make_rows, set_mask
 from tidegate.jit import allocating, kernel
 
 _DENSE: Final = 64  # events of a run from which on entries may be counted and written by the word,

@@ -15,8 +15,8 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from tidegate.engine.arrays import AND, AND_ROW, DEPTH, OPERAND, OR, OR_ROW, PUSH
 from tidegate.engine.conditions.numbered import ALWAYS, NEVER, Conditions
+from tidegate.engine.partition.arrays import AND, AND_ROW, DEPTH, OPERAND, OR, OR_ROW, PUSH
 from tidegate.filters.expression import And, Node, Or, Predicate, Truth, predicates
 
 Tokens: TypeAlias = tuple[int, ...]

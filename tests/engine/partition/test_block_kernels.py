@@ -17,10 +17,18 @@ from numpy.typing import NDArray
 
 from tests import ROOT
 from tests.engine.kernel_fuzz import Case, small_sizes
-from tidegate.engine import kernels
-from tidegate.engine.arrays import NO_RANK, NO_ROW, ZONE, Conditions, Ends, Entries, Events
 from tidegate.engine.index import Index
-from tidegate.engine.partition import Partition, Work
+from tidegate.engine.partition import block_kernels
+from tidegate.engine.partition.arrays import (
+    NO_RANK,
+    NO_ROW,
+    ZONE,
+    Conditions,
+    Ends,
+    Entries,
+    Events,
+)
+from tidegate.engine.partition.partition import Partition, Work
 from tidegate.engine.primitives.alive import is_alive
 
 GUARD = -77
@@ -173,10 +181,10 @@ def found(kept: Entries, conditions: Conditions, seen: Events) -> list[list[int]
     """The codes of each event; the first code is 1,000."""
     size = len(seen.row)
     counts = np.zeros(size + 1, np.int64)
-    kernels.count(kept, conditions, NO_ENDS, seen, ALL_ALIVE, 1_000, counts[:size])
+    block_kernels.count(kept, conditions, NO_ENDS, seen, ALL_ALIVE, 1_000, counts[:size])
     assert counts[size] == 0
     room = Room(counts[:size])
-    kernels.write(
+    block_kernels.write(
         kept, conditions, NO_ENDS, seen, ALL_ALIVE, 1_000, room.cursor, room.end, room.out
     )
     assert (room.cursor == room.end).all()

@@ -12,8 +12,8 @@ from typing import Final
 
 import numpy as np
 
-from tidegate.engine.arrays import BLOCK, I64, U8, U16, U32, ZONE, Scratch
-from tidegate.engine.row_kernels import accumulate
+from tidegate.engine.partition.arrays import BLOCK, I64, U8, U16, U32, ZONE, Scratch
+from tidegate.engine.partition.row_kernels import accumulate
 from tidegate.jit import allocating, kernel
 
 _FEW: Final = 24  # events sorted by insertion
