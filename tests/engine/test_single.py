@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 
 import tidegate as tg
 from tests.engine.kernel_fuzz import Case, pairs, small_sizes
-from tidegate.engine import single, single_kernels, sweep_kernels
+from tidegate.engine import single, single_kernels
 from tidegate.engine.index import Index
 from tidegate.engine.segment import Segment
+from tidegate.engine.sweep import sweep_kernels
 
 GUARD = -77
 GAP = 80  # more than a kernel writes at once

@@ -9,6 +9,7 @@ bottom up:
 - `subscriptions`: what was given, and by which id?
 - `conditions`: what does a filter ask of one attribute?
 - `partition`: how does a block of 512 events meet many entries?
+- `sweep`: how does an event meet entries that are a key and a few ranges?
 - `index`: which subscriptions want an event, while they come, change and go
 - `scan`: the same index, the slow and obvious way; the tests hold `index` against it
 
@@ -29,7 +30,6 @@ Not in a room yet:
 - `layout`: Where is each entry kept?
 - `live`: Which subscriptions of a segment are still wanted, and when are segments merged?
 - `notation`: How are filters and schemas written in a file?
-- `numbers`: In which order do the ends of ranges and the values of events stand?
 - `owning`: Which ranges do entries keep for themselves?
 - `records`: How does a file keep what subscriptions were given as?
 - `ruler`: Where does a value, or a set of values, lie among the cuts of an attribute?
@@ -39,8 +39,6 @@ Not in a room yet:
 - `single_kernels`: Which entries does one event meet? The compiled part of `single`.
 - `space`: How far does a filter reach, in integers?
 - `store`: How is an index saved, and opened again?
-- `sweep`: Entries that are a key and a few ranges: the commonest alert rule, in its fastest form.
-- `sweep_kernels`: Which entries with an event's key have the event in their ranges? The
 - `updating`: What do many subscriptions become when a table has new values for their parameters?
 - `wide`: Which entries does one event leave in zones that hardly any event passes over?
 """

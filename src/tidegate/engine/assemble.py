@@ -16,7 +16,6 @@ from tidegate.engine.conditions.numbered import Conditions
 from tidegate.engine.conditions.ranges import Ranges, concatenate
 from tidegate.engine.draft import Draft
 from tidegate.engine.layout import Plan, skeletons
-from tidegate.engine.numbers import EndTable
 from tidegate.engine.partition.arrays import NO_ROW, ZONE, Entries
 from tidegate.engine.partition.partition import Partition
 from tidegate.engine.partition.programs import NO_PROGRAM, Programs, flat
@@ -24,7 +23,8 @@ from tidegate.engine.partition.range_ends import RangeAxes
 from tidegate.engine.partition.rows import AxisTable
 from tidegate.engine.primitives.distinct import firsts, numbered, occurring
 from tidegate.engine.primitives.offsets import lengths, pick, starts
-from tidegate.engine.sweep import Sweep
+from tidegate.engine.sweep.end_numbers import EndTable
+from tidegate.engine.sweep.sweep import Sweep
 
 Integers: TypeAlias = NDArray[np.int64]
 

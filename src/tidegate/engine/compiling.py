@@ -16,14 +16,14 @@ from tidegate.engine.conditions.meaning_cache import Meanings
 from tidegate.engine.conditions.selectivity import selectivity
 from tidegate.engine.draft import Draft, Drafter
 from tidegate.engine.layout import plan
-from tidegate.engine.numbers import EndTable
 from tidegate.engine.partition.partition import Partition
 from tidegate.engine.partition.rows import AxisTable
 from tidegate.engine.primitives import background
 from tidegate.engine.segment import Segment
 from tidegate.engine.subscriptions.originals import Sources, concatenate
 from tidegate.engine.subscriptions.subscription import Block, Subscription, gathered, id_array
-from tidegate.engine.sweep import Sweep
+from tidegate.engine.sweep.end_numbers import EndTable
+from tidegate.engine.sweep.sweep import Sweep
 from tidegate.filters.schema import Schema
 
 Integers: TypeAlias = NDArray[np.int64]

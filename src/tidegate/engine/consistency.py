@@ -13,9 +13,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tidegate.engine import sweep_kernels
 from tidegate.engine.conditions.ranges import Ranges
 from tidegate.engine.partition.arrays import AND, DEPTH, NO_ROW, OPERAND, OR, PUSH, ZONE, Entries
+from tidegate.engine.sweep import sweep_kernels
 from tidegate.errors import IndexFileError, TidegateError
 
 Integers: TypeAlias = NDArray[np.int64]

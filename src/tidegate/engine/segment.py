@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from tidegate.engine.description import Structure
 from tidegate.engine.events.encoded_batch import EncodedBatch
-from tidegate.engine.numbers import EndTable
 from tidegate.engine.partition.output_kernels import repeat
 from tidegate.engine.partition.partition import Partition
 from tidegate.engine.partition.range_ends import RangeAxes
@@ -25,7 +24,8 @@ from tidegate.engine.primitives.result_buffers import Column
 from tidegate.engine.single import Parts, SingleEvents
 from tidegate.engine.subscriptions.originals import Sources
 from tidegate.engine.subscriptions.subscription import Subscription
-from tidegate.engine.sweep import Sweep
+from tidegate.engine.sweep.end_numbers import EndTable
+from tidegate.engine.sweep.sweep import Sweep
 from tidegate.filters.expression import Predicate, predicates
 from tidegate.filters.lines import ALL_LINES, FAMILY_LINES
 from tidegate.filters.schema import Schema

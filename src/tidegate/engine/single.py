@@ -14,17 +14,18 @@ from typing import Any, Final, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from tidegate.engine import single_kernels, sweep_kernels
+from tidegate.engine import single_kernels
 from tidegate.engine.conditions.axis import Axis, Pieces
 from tidegate.engine.conditions.key_table import NO_GROUP
 from tidegate.engine.conditions.point_table import NO_CONDITION, PointTable
 from tidegate.engine.conditions.range_lines import Lines
-from tidegate.engine.numbers import EndTable
 from tidegate.engine.partition.arrays import DEPTH
 from tidegate.engine.partition.partition import Partition
 from tidegate.engine.partition.rows import AxisTable
 from tidegate.engine.primitives.offsets import starts
-from tidegate.engine.sweep import Sweep
+from tidegate.engine.sweep import sweep_kernels
+from tidegate.engine.sweep.end_numbers import EndTable
+from tidegate.engine.sweep.sweep import Sweep
 from tidegate.engine.wide import WideZones, wide_zones
 from tidegate.filters.evaluate import value_of
 from tidegate.filters.lines import (

@@ -46,7 +46,6 @@ from tidegate.engine.consistency import (
 )
 from tidegate.engine.files import Arrays, Location, table_from_bytes, table_to_bytes
 from tidegate.engine.notation import Spelled, read_schema, read_tree, spell_schema, spell_tree
-from tidegate.engine.numbers import EndTable
 from tidegate.engine.partition.arrays import AND, NO_ROW, OPERAND, OR, Ends, Entries
 from tidegate.engine.partition.partition import Partition, used_conditions
 from tidegate.engine.partition.range_ends import RangeAxes, complete
@@ -54,7 +53,8 @@ from tidegate.engine.partition.rows import AxisTable
 from tidegate.engine.records import column, read_sources, write_sources
 from tidegate.engine.segment import Segment
 from tidegate.engine.subscriptions.originals import Sources
-from tidegate.engine.sweep import Sweep
+from tidegate.engine.sweep.end_numbers import EndTable
+from tidegate.engine.sweep.sweep import Sweep
 from tidegate.errors import IndexFileError, TidegateError
 from tidegate.filters.expression import And, Node, Predicate
 from tidegate.filters.lines import Line

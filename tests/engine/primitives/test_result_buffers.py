@@ -5,7 +5,7 @@ import gc
 import numpy as np
 import pytest
 
-from tests.engine.test_sweep import WRITE, Swept, arguments
+from tests.engine.sweep.test_sweep import WRITE, Swept, arguments
 from tidegate.engine.live import ALL_ALIVE
 from tidegate.engine.partition import output_kernels
 from tidegate.engine.primitives import result_buffers

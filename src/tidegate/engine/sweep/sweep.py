@@ -14,15 +14,15 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tidegate.engine import sweep_kernels as kernels
 from tidegate.engine.conditions.key_table import NO_GROUP, KeyTable
 from tidegate.engine.conditions.range_lines import Lines, RangeLines
 from tidegate.engine.conditions.ranges import Ranges
 from tidegate.engine.description import Structure
 from tidegate.engine.events.encoded_batch import EncodedBatch
-from tidegate.engine.numbers import EndTable
 from tidegate.engine.primitives.offsets import lengths, starts
 from tidegate.engine.primitives.result_buffers import Column
+from tidegate.engine.sweep import sweep_kernels as kernels
+from tidegate.engine.sweep.end_numbers import EndTable
 from tidegate.filters.schema import Schema
 
 Integers: TypeAlias = NDArray[np.int64]

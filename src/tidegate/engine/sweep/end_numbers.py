@@ -16,7 +16,7 @@ from tidegate.engine.conditions.ranges import Ranges
 from tidegate.engine.events.encoded_batch import EncodedBatch
 from tidegate.engine.primitives.distinct import occurring
 from tidegate.engine.primitives.sorted_search import Stairs
-from tidegate.engine.sweep_kernels import HIGHEST, LOWEST
+from tidegate.engine.sweep.sweep_kernels import HIGHEST, LOWEST
 from tidegate.filters.lines import Line
 from tidegate.filters.schema import Schema
 from tidegate.jit import kernel

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 import tidegate as tg
 from tests.engine.kernel_fuzz import Case, small_sizes
-from tidegate.engine import sweep_kernels as kernels
 from tidegate.engine.conditions.key_table import NO_GROUP
 from tidegate.engine.index import Index
-from tidegate.engine.sweep import Sweep
+from tidegate.engine.sweep import sweep_kernels as kernels
+from tidegate.engine.sweep.sweep import Sweep
 
 GUARD = -77
 GAP = 80  # more than a kernel writes at once
