@@ -25,7 +25,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 import tidegate as tg
-from tidegate.engine import assemble, clauses, compiling, index, layout, owning, sharing, wide
+from tidegate.engine import assemble, clauses, compiling, index, layout, owning, sharing
 from tidegate.engine.conditions import key_table, selectivity
 from tidegate.engine.draft import Drafter
 from tidegate.engine.events.batch import Batch
@@ -34,6 +34,7 @@ from tidegate.engine.index import Index
 from tidegate.engine.primitives import id_table, vector
 from tidegate.engine.scan import ScanIndex
 from tidegate.engine.segment import Segment
+from tidegate.engine.single import wide_zones
 from tidegate.engine.subscriptions.originals import Sources
 from tidegate.engine.subscriptions.subscription import Block, Id
 from tidegate.engine.subscriptions.table_reader import read_table
@@ -56,7 +57,7 @@ SMALL: Final = (
     (index, "_FEW", 0),
     (key_table, "_DENSE", 1),
     (key_table, "_SMALL", 8),
-    (wide, "_MANY", 4),
+    (wide_zones, "_MANY", 4),
 )
 """Sizes from which on something is worth while, and what they are for a test."""
 

@@ -10,6 +10,7 @@ bottom up:
 - `conditions`: what does a filter ask of one attribute?
 - `partition`: how does a block of 512 events meet many entries?
 - `sweep`: how does an event meet entries that are a key and a few ranges?
+- `single`: how does one event meet both, at once?
 - `index`: which subscriptions want an event, while they come, change and go
 - `scan`: the same index, the slow and obvious way; the tests hold `index` against it
 
@@ -35,10 +36,7 @@ Not in a room yet:
 - `ruler`: Where does a value, or a set of values, lie among the cuts of an attribute?
 - `segment`: Many subscriptions, compiled.
 - `sharing`: Which subscriptions ask for the very same?
-- `single`: Which subscriptions of a segment does one event meet, at once?
-- `single_kernels`: Which entries does one event meet? The compiled part of `single`.
 - `space`: How far does a filter reach, in integers?
 - `store`: How is an index saved, and opened again?
 - `updating`: What do many subscriptions become when a table has new values for their parameters?
-- `wide`: Which entries does one event leave in zones that hardly any event passes over?
 """

@@ -37,7 +37,7 @@ from tidegate.engine.primitives import background
 from tidegate.engine.primitives.gc_pause import put_off
 from tidegate.engine.primitives.id_table import NOWHERE
 from tidegate.engine.segment import Alive, Segment, compared_lines
-from tidegate.engine.single import own_line, place_of
+from tidegate.engine.single.single_events import own_line, place_of
 from tidegate.engine.subscriptions.matches import Matches
 from tidegate.engine.subscriptions.subscription import (
     Block,

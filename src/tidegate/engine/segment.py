@@ -21,7 +21,7 @@ from tidegate.engine.partition.range_ends import RangeAxes
 from tidegate.engine.partition.rows import AxisTable
 from tidegate.engine.primitives.id_table import IdTable
 from tidegate.engine.primitives.result_buffers import Column
-from tidegate.engine.single import Parts, SingleEvents
+from tidegate.engine.single.single_events import Parts, SingleEvents
 from tidegate.engine.subscriptions.originals import Sources
 from tidegate.engine.subscriptions.subscription import Subscription
 from tidegate.engine.sweep.end_numbers import EndTable

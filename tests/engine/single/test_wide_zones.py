@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.engine.kernel_fuzz import Case, small_sizes
-from tidegate.engine import single, wide
 from tidegate.engine.index import Index
 from tidegate.engine.partition.arrays import NO_ROW, Entries
 from tidegate.engine.segment import Segment
+from tidegate.engine.single import single_events, wide_zones
 from tidegate.filters.schema import Schema
 
 
@@ -19,7 +19,7 @@ def left_and_expected(segment: Segment, event: dict[str, Any]) -> list[tuple[int
     """The words of all wide zones: checkpoints and flips, conditions one by one, and all bits."""
     schema = segment.table.conditions.schema
     places = {
-        name: single.place_of(event, name, schema, single.own_line(name, schema))
+        name: single_events.place_of(event, name, schema, single_events.own_line(name, schema))
         for name in segment.attributes
     }
     rows = segment.single._rows
@@ -29,7 +29,7 @@ def left_and_expected(segment: Segment, event: dict[str, Any]) -> list[tuple[int
     for partition, zones in rows.partitions:
         if zones is None:
             continue
-        left = single._left(zones, axes, ranks).tolist()
+        left = single_events._left(zones, axes, ranks).tolist()
         assert not any(left[len(zones.zones) :])
         for place, zone in enumerate(zones.zones.tolist()):
             expected, everything = _looked_up(partition.entries, zone, truth.tolist())
@@ -83,7 +83,7 @@ def conjunctions(count: int) -> Index:
 @pytest.mark.parametrize("count", [300, 3_000])
 def test_checkpoints_and_flips_add_up(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Enough entries for many checkpoints on each axis, and events on, before and after them."""
-    monkeypatch.setattr(wide, "_MANY", 4)
+    monkeypatch.setattr(wide_zones, "_MANY", 4)
     index = conjunctions(count)
     (live,) = index._lives
     rng = np.random.default_rng(1)

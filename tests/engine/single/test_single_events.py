@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 import tidegate as tg
 from tests.engine.kernel_fuzz import Case, pairs, small_sizes
-from tidegate.engine import single, single_kernels
 from tidegate.engine.index import Index
 from tidegate.engine.segment import Segment
+from tidegate.engine.single import single_events, single_kernels
 from tidegate.engine.sweep import sweep_kernels
 
 GUARD = -77
@@ -53,8 +53,8 @@ def test_plain_values_lie_where_all_values_lie(schema: str | None) -> None:
         *(dt.datetime(2024, 2, 29), b"bytes", [1], {"y": 1}, Level(3), Name("a")),
     ]
     for value in values:
-        short = single.place_of({"x": value}, "x", own, single.own_line("x", own))
-        long = single.place_of({"y": {"x": value}}, "y.x", _nested(schema), None)
+        short = single_events.place_of({"x": value}, "x", own, single_events.own_line("x", own))
+        long = single_events.place_of({"y": {"x": value}}, "y.x", _nested(schema), None)
         assert repr(short) == repr(long)
 
 

@@ -14,7 +14,6 @@ from typing import Any, Final, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from tidegate.engine import single_kernels
 from tidegate.engine.conditions.axis import Axis, Pieces
 from tidegate.engine.conditions.key_table import NO_GROUP
 from tidegate.engine.conditions.point_table import NO_CONDITION, PointTable
@@ -23,10 +22,11 @@ from tidegate.engine.partition.arrays import DEPTH
 from tidegate.engine.partition.partition import Partition
 from tidegate.engine.partition.rows import AxisTable
 from tidegate.engine.primitives.offsets import starts
+from tidegate.engine.single import single_kernels
+from tidegate.engine.single.wide_zones import WideZones, wide_zones
 from tidegate.engine.sweep import sweep_kernels
 from tidegate.engine.sweep.end_numbers import EndTable
 from tidegate.engine.sweep.sweep import Sweep
-from tidegate.engine.wide import WideZones, wide_zones
 from tidegate.filters.evaluate import value_of
 from tidegate.filters.lines import (
     ALL_LINES,
