@@ -33,7 +33,7 @@ from tidegate.engine.events.encoded_batch import EncodedBatch
 from tidegate.engine.index import Index
 from tidegate.engine.primitives import id_table, vector
 from tidegate.engine.scan import ScanIndex
-from tidegate.engine.segment import Segment
+from tidegate.engine.segments.segment import Segment
 from tidegate.engine.single import wide_zones
 from tidegate.engine.subscriptions.originals import Sources
 from tidegate.engine.subscriptions.subscription import Block, Id

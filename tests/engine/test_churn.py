@@ -17,11 +17,11 @@ import pytest
 
 import tidegate as tg
 from tidegate.engine import index as index_module
-from tidegate.engine import live
 from tidegate.engine.compiling import Compiler
 from tidegate.engine.conditions.meaning_cache import Meanings
 from tidegate.engine.conditions.numbered import Conditions
 from tidegate.engine.index import Index
+from tidegate.engine.segments import live
 from tidegate.engine.subscriptions.originals import Columns, Singles
 from tidegate.filters import evaluate, shapes
 from tidegate.filters.expression import Predicate

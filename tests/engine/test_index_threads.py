@@ -19,8 +19,8 @@ import pytest
 import tidegate as tg
 import tidegate.engine.index as index_module
 from tests.engine.test_index import Market, pairs
-from tidegate.engine import updating
 from tidegate.engine.index import Index
+from tidegate.engine.segments import parameter_updates
 from tidegate.engine.subscriptions import subscription
 from tidegate.lab.trade import trade
 
@@ -224,7 +224,7 @@ def test_compiling_and_merging_may_end_in_the_midst_of_a_change(
         thread.join(timeout=5)
         return changed(*arguments)
 
-    monkeypatch.setattr(updating, "changed", interrupted)
+    monkeypatch.setattr(parameter_updates, "changed", interrupted)
     index.update_many(pa.table({"id": [0, 1, 2], "p": [10, 11, 12]}))
     monkeypatch.undo()
     seats = [{"seat": p} for p in (0, 1, 2, 10, 11, 12)]

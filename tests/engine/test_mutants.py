@@ -21,9 +21,9 @@ from tidegate.engine import index
 from tidegate.engine.conditions import numbered
 from tidegate.engine.events import arrow_keys, batch
 from tidegate.engine.index import Index
-from tidegate.engine.live import Live
 from tidegate.engine.partition.arrays import NO_RANK
 from tidegate.engine.partition.rows import _Places
+from tidegate.engine.segments.live import Live
 from tidegate.filters import meaning
 from tidegate.filters.expression import Mode, Predicate
 from tidegate.filters.schema import Schema

@@ -11,6 +11,7 @@ bottom up:
 - `partition`: how does a block of 512 events meet many entries?
 - `sweep`: how does an event meet entries that are a key and a few ranges?
 - `single`: how does one event meet both, at once?
+- `segments`: what is compiled, and what of it is still wanted?
 - `index`: which subscriptions want an event, while they come, change and go
 - `scan`: the same index, the slow and obvious way; the tests hold `index` against it
 
@@ -29,14 +30,11 @@ Not in a room yet:
 - `files`: How does an index lie on disk?
 - `integer_boxes`: A changing set of integer boxes: which of them reach a bound, which keep
 - `layout`: Where is each entry kept?
-- `live`: Which subscriptions of a segment are still wanted, and when are segments merged?
 - `notation`: How are filters and schemas written in a file?
 - `owning`: Which ranges do entries keep for themselves?
 - `records`: How does a file keep what subscriptions were given as?
 - `ruler`: Where does a value, or a set of values, lie among the cuts of an attribute?
-- `segment`: Many subscriptions, compiled.
 - `sharing`: Which subscriptions ask for the very same?
 - `space`: How far does a filter reach, in integers?
 - `store`: How is an index saved, and opened again?
-- `updating`: What do many subscriptions become when a table has new values for their parameters?
 """

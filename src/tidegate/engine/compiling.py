@@ -19,7 +19,7 @@ from tidegate.engine.layout import plan
 from tidegate.engine.partition.partition import Partition
 from tidegate.engine.partition.rows import AxisTable
 from tidegate.engine.primitives import background
-from tidegate.engine.segment import Segment
+from tidegate.engine.segments.segment import Segment
 from tidegate.engine.subscriptions.originals import Sources, concatenate
 from tidegate.engine.subscriptions.subscription import Block, Subscription, gathered, id_array
 from tidegate.engine.sweep.end_numbers import EndTable

@@ -32,11 +32,21 @@ from tidegate.engine.compiling import Compiler
 from tidegate.engine.conditions.meaning_cache import MOST_BYTES
 from tidegate.engine.description import Cache, Description, Structure
 from tidegate.engine.events.encoded_batch import EncodedBatch, encode
-from tidegate.engine.live import ALL_ALIVE, MOST, TOGETHER, Live, crowd, due, left, living_codes
 from tidegate.engine.primitives import background
 from tidegate.engine.primitives.gc_pause import put_off
 from tidegate.engine.primitives.id_table import NOWHERE
-from tidegate.engine.segment import Alive, Segment, compared_lines
+from tidegate.engine.segments.live import (
+    ALL_ALIVE,
+    MOST,
+    TOGETHER,
+    Live,
+    crowd,
+    due,
+    left,
+    living_codes,
+)
+from tidegate.engine.segments.parameter_updates import Place, changed_rows
+from tidegate.engine.segments.segment import Alive, Segment, compared_lines
 from tidegate.engine.single.single_events import own_line, place_of
 from tidegate.engine.subscriptions.matches import Matches
 from tidegate.engine.subscriptions.subscription import (
@@ -50,7 +60,6 @@ from tidegate.engine.subscriptions.subscription import (
 )
 from tidegate.engine.subscriptions.table_columns import read_ids
 from tidegate.engine.subscriptions.table_reader import read_changes, read_table
-from tidegate.engine.updating import Place, changed_rows
 from tidegate.errors import SubscriptionError, TidegateError
 from tidegate.filters.evaluate import Explanation
 from tidegate.filters.expression import predicates

@@ -51,7 +51,7 @@ from tidegate.engine.partition.partition import Partition, used_conditions
 from tidegate.engine.partition.range_ends import RangeAxes, complete
 from tidegate.engine.partition.rows import AxisTable
 from tidegate.engine.records import column, read_sources, write_sources
-from tidegate.engine.segment import Segment
+from tidegate.engine.segments.segment import Segment
 from tidegate.engine.subscriptions.originals import Sources
 from tidegate.engine.sweep.end_numbers import EndTable
 from tidegate.engine.sweep.sweep import Sweep

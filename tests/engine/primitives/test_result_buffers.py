@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from tests.engine.sweep.test_sweep import WRITE, Swept, arguments
-from tidegate.engine.live import ALL_ALIVE
 from tidegate.engine.partition import output_kernels
 from tidegate.engine.primitives import result_buffers
 from tidegate.engine.primitives.result_buffers import Column
+from tidegate.engine.segments.live import ALL_ALIVE
 
 LARGE = result_buffers._WORTH // 4
 

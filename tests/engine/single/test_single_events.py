@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 import tidegate as tg
 from tests.engine.kernel_fuzz import Case, pairs, small_sizes
 from tidegate.engine.index import Index
-from tidegate.engine.segment import Segment
+from tidegate.engine.segments.segment import Segment
 from tidegate.engine.single import single_events, single_kernels
 from tidegate.engine.sweep import sweep_kernels
 

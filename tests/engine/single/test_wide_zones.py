@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.engine.kernel_fuzz import Case, small_sizes
 from tidegate.engine.index import Index
 from tidegate.engine.partition.arrays import NO_ROW, Entries
-from tidegate.engine.segment import Segment
+from tidegate.engine.segments.segment import Segment
 from tidegate.engine.single import single_events, wide_zones
 from tidegate.filters.schema import Schema
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from tidegate.engine.segment import Alive, Segment
+from tidegate.engine.segments.segment import Alive, Segment
 
 ALL_ALIVE: Final[Alive] = np.empty(0, np.uint64)
 """The bit map of a segment from which nothing has been removed."""

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tidegate.engine.live import Live
+from tidegate.engine.segments.live import Live
 from tidegate.engine.subscriptions.originals import Columns
 from tidegate.engine.subscriptions.subscription import Block, Subscription, changed
 from tidegate.engine.subscriptions.table_reader import read_table

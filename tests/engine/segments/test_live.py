@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from tidegate.engine import index as index_module
 from tidegate.engine.index import Index
-from tidegate.engine.live import Live, left, living_codes
-from tidegate.engine.segment import Segment
+from tidegate.engine.segments.live import Live, left, living_codes
+from tidegate.engine.segments.segment import Segment
 
 
 def segment(size: int) -> Segment:
