@@ -25,9 +25,10 @@ from numba import njit
 from numpy.typing import NDArray
 
 import tidegate as tg
-from tidegate.engine import assemble, clauses, compiling, index, layout, owning, sharing
+from tidegate.engine import index
+from tidegate.engine.compile import assemble, clauses, compiler, layout, own_ranges, shared_entries
+from tidegate.engine.compile.draft import Drafter
 from tidegate.engine.conditions import key_table, selectivity
-from tidegate.engine.draft import Drafter
 from tidegate.engine.events.batch import Batch
 from tidegate.engine.events.encoded_batch import EncodedBatch
 from tidegate.engine.index import Index
@@ -49,9 +50,9 @@ SMALL: Final = (
     (id_table, "_FEW", 2),
     (selectivity, "_FEW", 8),
     (assemble, "_ENOUGH", 3),
-    (owning, "_MANY", 3),
-    (owning, "_SHARED", (1_000_000, 1_000_000)),
-    (sharing, "_FEW", 1),
+    (own_ranges, "_MANY", 3),
+    (own_ranges, "_SHARED", (1_000_000, 1_000_000)),
+    (shared_entries, "_FEW", 1),
     (index, "_PENDING", 4),
     (index, "_MANY", 4),
     (index, "_FEW", 0),
@@ -236,7 +237,7 @@ class Case:
         for block in blocks:
             drafter.add_block(block)
         ids = pa.concat_arrays([block.ids for block in blocks])
-        return compiling.build(drafter.finish(), ids, Sources.of(blocks, []))[0]
+        return compiler.build(drafter.finish(), ids, Sources.of(blocks, []))[0]
 
     def encoded(self, batch: Any) -> EncodedBatch:
         """A batch as structures take it."""

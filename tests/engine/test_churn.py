@@ -17,7 +17,7 @@ import pytest
 
 import tidegate as tg
 from tidegate.engine import index as index_module
-from tidegate.engine.compiling import Compiler
+from tidegate.engine.compile.compiler import Compiler
 from tidegate.engine.conditions.meaning_cache import Meanings
 from tidegate.engine.conditions.numbered import Conditions
 from tidegate.engine.index import Index

@@ -22,8 +22,9 @@ from numpy.typing import NDArray
 import tidegate as tg
 from tests import generate
 from tests.engine.test_index import check, describe
-from tidegate.engine import assemble, files, layout, owning, records, sharing, store
+from tidegate.engine import files, records, store
 from tidegate.engine import index as indexes
+from tidegate.engine.compile import assemble, layout, own_ranges, shared_entries
 from tidegate.engine.index import Index
 from tidegate.engine.partition.arrays import AND, OPERAND, PUSH
 from tidegate.engine.scan import ScanIndex
@@ -58,8 +59,8 @@ def small() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(layout, "_ENOUGH", 12)
         patch.setattr(layout, "_SWEEPABLE", 12)
-        patch.setattr(owning, "_MANY", 6)
-        patch.setattr(sharing, "_FEW", 1)
+        patch.setattr(own_ranges, "_MANY", 6)
+        patch.setattr(shared_entries, "_FEW", 1)
         patch.setattr(subscription, "ALIKE", 2)
         patch.setattr(assemble, "_ENOUGH", 4)
         patch.setattr(records, "_FEW", 10)

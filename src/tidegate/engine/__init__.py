@@ -12,29 +12,21 @@ bottom up:
 - `sweep`: how does an event meet entries that are a key and a few ranges?
 - `single`: how does one event meet both, at once?
 - `segments`: what is compiled, and what of it is still wanted?
+- `compile`: how do subscriptions become a segment?
 - `index`: which subscriptions want an event, while they come, change and go
 - `scan`: the same index, the slow and obvious way; the tests hold `index` against it
 
 Not in a room yet:
 
-- `assemble`: How do the entries of a plan come to lie in memory?
-- `block_entries`: What do the subscriptions of a block ask for?
 - `box_kernels`: Which integer boxes reach a bound, or keep within one?
 - `box_packing`: How do boxes become a segment? The other half of `box_kernels`.
 - `boxes`: Which of many filters match an event, cover a filter, are covered by it, or overlap it?
-- `clause_entries`: How do filters that came one by one become entries, a column at a time?
-- `clauses`: What do filters of many shapes ask for in the same words?
-- `compiling`: How do subscriptions become a segment, and several segments one?
 - `consistency`: Do the arrays of an index file fit together?
-- `draft`: What do these subscriptions ask for, as numbers?
 - `files`: How does an index lie on disk?
 - `integer_boxes`: A changing set of integer boxes: which of them reach a bound, which keep
-- `layout`: Where is each entry kept?
 - `notation`: How are filters and schemas written in a file?
-- `owning`: Which ranges do entries keep for themselves?
 - `records`: How does a file keep what subscriptions were given as?
 - `ruler`: Where does a value, or a set of values, lie among the cuts of an attribute?
-- `sharing`: Which subscriptions ask for the very same?
 - `space`: How far does a filter reach, in integers?
 - `store`: How is an index saved, and opened again?
 """

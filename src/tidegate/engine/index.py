@@ -28,7 +28,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tidegate.engine import store
-from tidegate.engine.compiling import Compiler
+from tidegate.engine.compile.compiler import Compiler
 from tidegate.engine.conditions.meaning_cache import MOST_BYTES
 from tidegate.engine.description import Cache, Description, Structure
 from tidegate.engine.events.encoded_batch import EncodedBatch, encode

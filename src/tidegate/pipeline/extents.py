@@ -26,8 +26,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tidegate.engine.block_entries import conjuncts
-from tidegate.engine.clauses import Clauses
+from tidegate.engine.compile.block_entries import conjuncts
+from tidegate.engine.compile.clauses import Clauses
 from tidegate.engine.conditions.cuts import COMPARISONS, has_int64_keys, span
 from tidegate.engine.events.arrow_keys import Stretch
 from tidegate.engine.primitives.distinct import firsts, numbered

@@ -27,17 +27,17 @@ MERGING = """
 import time
 import pyarrow as pa
 from tidegate.engine.index import Index
-from tidegate.engine import compiling
+from tidegate.engine.compile import compiler
 index = Index()
 building = threading.Event()
-build = compiling.build
+build = compiler.build
 def slow(*given):
     if threading.current_thread().name == "tidegate-merge":
         building.set()
         time.sleep(0.5)
         print("built", flush=True)
     return build(*given)
-compiling.build = slow
+compiler.build = slow
 for part in range(4):
     ids = range(3_000 * part, 3_000 * (part + 1))
     index.add_many(pa.table({{"id": ids, "x": ids}}), filter="x = :x")

@@ -20,12 +20,12 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from tidegate.engine.block_entries import BlockReader, Part
-from tidegate.engine.clause_entries import ClauseReader
+from tidegate.engine.compile.block_entries import BlockReader, Part
+from tidegate.engine.compile.clause_entries import ClauseReader
+from tidegate.engine.compile.own_ranges import Usage, as_ranges
 from tidegate.engine.conditions.meaning_cache import Meanings
 from tidegate.engine.conditions.numbered import Conditions
 from tidegate.engine.conditions.ranges import Ranges, concatenate
-from tidegate.engine.owning import Usage, as_ranges
 from tidegate.engine.partition.programs import NO_PROGRAM, Programs
 from tidegate.engine.primitives import background
 from tidegate.engine.primitives.distinct import occurring
@@ -127,7 +127,7 @@ class Drafter:
 
     def finish(self) -> Draft:
         """The draft of everything added."""
-        from tidegate.engine.sharing import share
+        from tidegate.engine.compile.shared_entries import share
 
         own = self._own_attributes()
         parts = [

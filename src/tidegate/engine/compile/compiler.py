@@ -11,11 +11,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tidegate.engine.assemble import assemble, assemble_sweep, take_apart
+from tidegate.engine.compile.assemble import assemble, assemble_sweep, take_apart
+from tidegate.engine.compile.draft import Draft, Drafter
+from tidegate.engine.compile.layout import plan
 from tidegate.engine.conditions.meaning_cache import Meanings
 from tidegate.engine.conditions.selectivity import selectivity
-from tidegate.engine.draft import Draft, Drafter
-from tidegate.engine.layout import plan
 from tidegate.engine.partition.partition import Partition
 from tidegate.engine.partition.rows import AxisTable
 from tidegate.engine.primitives import background

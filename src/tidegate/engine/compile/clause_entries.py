@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tidegate.engine.block_entries import BlockReader, Part
-from tidegate.engine.clauses import Clauses, Column
+from tidegate.engine.compile.block_entries import BlockReader, Part
+from tidegate.engine.compile.clauses import Clauses, Column
 from tidegate.engine.conditions.numbered import ALWAYS, NEVER, Conditions
 from tidegate.engine.conditions.ranges import Ranges, concatenate
 from tidegate.engine.partition.programs import NO_PROGRAM, Programs

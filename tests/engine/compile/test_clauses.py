@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import tidegate as tg
 from tests.engine.kernel_fuzz import small_sizes
-from tidegate.engine.clauses import Clauses
+from tidegate.engine.compile.clauses import Clauses
 from tidegate.engine.index import Index
 from tidegate.engine.scan import ScanIndex
 from tidegate.filters.expression import Node, Truth, conjunction

@@ -18,8 +18,8 @@ from typing import Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from tidegate.engine.compile.draft import Draft
 from tidegate.engine.conditions.key_table import points
-from tidegate.engine.draft import Draft
 from tidegate.engine.partition.programs import skeleton
 from tidegate.engine.primitives.distinct import numbered, occurring
 from tidegate.engine.primitives.offsets import pick

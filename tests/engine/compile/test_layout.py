@@ -20,8 +20,8 @@ import tidegate as tg
 from tests import generate
 from tests.engine.kernel_fuzz import Case, Comparison, small_sizes
 from tests.engine.test_index import SCHEMA, Event, check
-from tidegate.engine import layout
-from tidegate.engine.draft import Drafter
+from tidegate.engine.compile import layout
+from tidegate.engine.compile.draft import Drafter
 from tidegate.engine.index import Index
 from tidegate.engine.partition.arrays import AND, DEPTH, OPERAND, OR, PUSH
 from tidegate.engine.scan import ScanIndex

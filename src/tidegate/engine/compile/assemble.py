@@ -11,11 +11,11 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from tidegate.engine.compile.draft import Draft
+from tidegate.engine.compile.layout import Plan, skeletons
 from tidegate.engine.conditions.key_table import KeyTable
 from tidegate.engine.conditions.numbered import Conditions
 from tidegate.engine.conditions.ranges import Ranges, concatenate
-from tidegate.engine.draft import Draft
-from tidegate.engine.layout import Plan, skeletons
 from tidegate.engine.partition.arrays import NO_ROW, ZONE, Entries
 from tidegate.engine.partition.partition import Partition
 from tidegate.engine.partition.programs import NO_PROGRAM, Programs, flat

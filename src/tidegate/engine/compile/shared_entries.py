@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from tidegate.jit import kernel
 
 if TYPE_CHECKING:
-    from tidegate.engine.draft import Draft
+    from tidegate.engine.compile.draft import Draft
 
 Integers: TypeAlias = NDArray[np.int64]
 
