@@ -13,6 +13,7 @@ bottom up:
 - `single`: how does one event meet both, at once?
 - `segments`: what is compiled, and what of it is still wanted?
 - `compile`: how do subscriptions become a segment?
+- `file`: how does an index lie on disk?
 - `index`: which subscriptions want an event, while they come, change and go
 - `scan`: the same index, the slow and obvious way; the tests hold `index` against it
 
@@ -21,12 +22,8 @@ Not in a room yet:
 - `box_kernels`: Which integer boxes reach a bound, or keep within one?
 - `box_packing`: How do boxes become a segment? The other half of `box_kernels`.
 - `boxes`: Which of many filters match an event, cover a filter, are covered by it, or overlap it?
-- `consistency`: Do the arrays of an index file fit together?
-- `files`: How does an index lie on disk?
 - `integer_boxes`: A changing set of integer boxes: which of them reach a bound, which keep
 - `notation`: How are filters and schemas written in a file?
-- `records`: How does a file keep what subscriptions were given as?
 - `ruler`: Where does a value, or a set of values, lie among the cuts of an attribute?
 - `space`: How far does a filter reach, in integers?
-- `store`: How is an index saved, and opened again?
 """

@@ -27,11 +27,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tidegate.engine import store
 from tidegate.engine.compile.compiler import Compiler
 from tidegate.engine.conditions.meaning_cache import MOST_BYTES
 from tidegate.engine.description import Cache, Description, Structure
 from tidegate.engine.events.encoded_batch import EncodedBatch, encode
+from tidegate.engine.file import index_file
 from tidegate.engine.primitives import background
 from tidegate.engine.primitives.gc_pause import put_off
 from tidegate.engine.primitives.id_table import NOWHERE
@@ -591,7 +591,7 @@ class Index:
             segment = version[0][0]
         elif any(len(codes) for codes in kept):  # somebody has changed something since
             segment = self._compiler.merge([each for each, _ in version], kept)[0]
-        store.write(path, store.Saved(self.schema, kind, segment))
+        index_file.write(path, index_file.Saved(self.schema, kind, segment))
 
     @classmethod
     def open(
@@ -610,7 +610,7 @@ class Index:
         ...
         tidegate.errors.IndexFileError: there is no file nowhere
         """
-        saved = store.read(path)
+        saved = index_file.read(path)
         index = cls(saved.schema)
         index._kind = saved.kind
         if saved.segment is not None:

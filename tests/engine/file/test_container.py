@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import tidegate as tg
-from tidegate.engine.files import read, table_from_bytes, table_to_bytes, write
+from tidegate.engine.file.container import read, table_from_bytes, table_to_bytes, write
 from tidegate.errors import IndexFileError
 
 DTYPES = (

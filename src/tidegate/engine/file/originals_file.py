@@ -16,8 +16,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tidegate.engine.consistency import check_below, reading, require
-from tidegate.engine.files import Arrays, table_from_bytes, table_to_bytes
+from tidegate.engine.file.consistency import check_below, reading, require
+from tidegate.engine.file.container import Arrays, table_from_bytes, table_to_bytes
 from tidegate.engine.notation import read_tree, spell_tree
 from tidegate.engine.primitives.offsets import starts
 from tidegate.engine.subscriptions.originals import Columns, Part, Singles, Sources

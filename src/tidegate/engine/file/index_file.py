@@ -25,13 +25,13 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tidegate.engine import files
 from tidegate.engine.conditions.condition import Condition
 from tidegate.engine.conditions.cuts import has_int64_keys
 from tidegate.engine.conditions.key_table import KeyTable, points
 from tidegate.engine.conditions.numbered import Conditions
 from tidegate.engine.conditions.ranges import NO_RANGES, Ranges
-from tidegate.engine.consistency import (
+from tidegate.engine.file import container
+from tidegate.engine.file.consistency import (
     check_ascending,
     check_below,
     check_codes,
@@ -44,13 +44,13 @@ from tidegate.engine.consistency import (
     reading,
     require,
 )
-from tidegate.engine.files import Arrays, Location, table_from_bytes, table_to_bytes
+from tidegate.engine.file.container import Arrays, Location, table_from_bytes, table_to_bytes
+from tidegate.engine.file.originals_file import column, read_sources, write_sources
 from tidegate.engine.notation import Spelled, read_schema, read_tree, spell_schema, spell_tree
 from tidegate.engine.partition.arrays import AND, NO_ROW, OPERAND, OR, Ends, Entries
 from tidegate.engine.partition.partition import Partition, used_conditions
 from tidegate.engine.partition.range_ends import RangeAxes, complete
 from tidegate.engine.partition.rows import AxisTable
-from tidegate.engine.records import column, read_sources, write_sources
 from tidegate.engine.segments.segment import Segment
 from tidegate.engine.subscriptions.originals import Sources
 from tidegate.engine.sweep.end_numbers import EndTable
@@ -92,7 +92,7 @@ def write(path: Location, saved: Saved) -> None:
     arrays: Arrays = {}
     if saved.segment is not None:
         header["segment"], arrays = _Writer(saved.segment).parts()
-    files.write(path, header, arrays)
+    container.write(path, header, arrays)
 
 
 def _spelled_schema(schema: Schema) -> Spelled:
@@ -200,7 +200,7 @@ class _Writer:
 def read(path: Location) -> Saved:
     """What a file holds, mapped."""
     name = os.fspath(path)
-    header, arrays = files.read(path, copy_on_write=True)
+    header, arrays = container.read(path, copy_on_write=True)
     if header.get("index") != _FORMAT:
         raise IndexFileError(
             f"{name} holds no index, or one of another version: save it again with this one"

@@ -22,9 +22,9 @@ from numpy.typing import NDArray
 import tidegate as tg
 from tests import generate
 from tests.engine.test_index import check, describe
-from tidegate.engine import files, records, store
 from tidegate.engine import index as indexes
 from tidegate.engine.compile import assemble, layout, own_ranges, shared_entries
+from tidegate.engine.file import container, index_file, originals_file
 from tidegate.engine.index import Index
 from tidegate.engine.partition.arrays import AND, OPERAND, PUSH
 from tidegate.engine.scan import ScanIndex
@@ -63,7 +63,7 @@ def small() -> Iterator[None]:
         patch.setattr(shared_entries, "_FEW", 1)
         patch.setattr(subscription, "ALIKE", 2)
         patch.setattr(assemble, "_ENOUGH", 4)
-        patch.setattr(records, "_FEW", 10)
+        patch.setattr(originals_file, "_FEW", 10)
         patch.setattr(indexes, "_PENDING", 13)
         patch.setattr(indexes, "_MANY", 13)
         yield
@@ -215,8 +215,8 @@ def test_nothing_is_read_before_it_is_needed(tmp_path: Path, monkeypatch: Any) -
         read.append(what)
         raise ValueError
 
-    monkeypatch.setattr(store, "read_tree", lambda *_: refuse("condition"))
-    monkeypatch.setattr(records, "read_tree", lambda *_: refuse("filter"))
+    monkeypatch.setattr(index_file, "read_tree", lambda *_: refuse("condition"))
+    monkeypatch.setattr(originals_file, "read_tree", lambda *_: refuse("filter"))
     again = Index.open(tmp_path / "index")
     assert len(again) == len(index)
     assert "é0" in again
@@ -448,7 +448,7 @@ def test_nothing_writes_into_the_map(
     schema: tg.Schema | None, tmp_path: Path, monkeypatch: Any
 ) -> None:
     maps: list[dict[str, NDArray[Any]]] = []
-    mapped = files.read
+    mapped = container.read
 
     def remember(path: Any, **options: Any) -> Any:
         header, arrays = mapped(path, **options)
@@ -456,7 +456,7 @@ def test_nothing_writes_into_the_map(
         return header, arrays
 
     index, scan = both(schema, 6)
-    monkeypatch.setattr(files, "read", remember)
+    monkeypatch.setattr(container, "read", remember)
     again = reopened(index, tmp_path)
     check(again, scan, events(6), arrow(events(6)))
     for each in (again, scan):
@@ -466,7 +466,7 @@ def test_nothing_writes_into_the_map(
     again.flush()
     again.save(tmp_path / "other")
     monkeypatch.undo()
-    _, whole = files.read(tmp_path / "index")
+    _, whole = container.read(tmp_path / "index")
     assert maps[0].keys() == whole.keys()
     for name, array in whole.items():
         assert array.tobytes() == maps[0][name].tobytes()
@@ -530,10 +530,10 @@ def test_only_conditions_in_use_are_saved(tmp_path: Path) -> None:
 
 def rewritten(path: Path, change: Change) -> None:
     """Change what a file says, with right checksums."""
-    header, mapped = files.read(path)
+    header, mapped = container.read(path)
     arrays = {name: array.copy() for name, array in mapped.items()}
     change(header, arrays)
-    files.write(path, header, arrays)
+    container.write(path, header, arrays)
 
 
 def use(path: Path) -> None:
@@ -578,7 +578,9 @@ def cut(ending: str) -> Change:
 
 def table(section: str, edit: Callable[[pa.Table], pa.Table]) -> Change:
     def change(header: Any, arrays: Any) -> None:
-        arrays[section] = files.table_to_bytes(edit(files.table_from_bytes(arrays[section])))
+        arrays[section] = container.table_to_bytes(
+            edit(container.table_from_bytes(arrays[section]))
+        )
 
     return change
 
@@ -785,11 +787,11 @@ def test_every_section_is_needed_and_of_its_type(
     typed: bool, originals: dict[bool, Path], tmp_path: Path
 ) -> None:
     path = tmp_path / "index"
-    header, mapped = files.read(originals[typed])
+    header, mapped = container.read(originals[typed])
     for name, array in mapped.items():
         others = {other: mapped[other] for other in mapped if other != name}
         for arrays in (others, {**others, name: array.astype(np.float32)}):
-            files.write(path, header, arrays)
+            container.write(path, header, arrays)
             with pytest.raises(IndexFileError, match=str(path)):
                 use(path)
 
