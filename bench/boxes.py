@@ -23,7 +23,7 @@ import numpy as np
 import tidegate as tg
 from bench.figure import Figure, timed
 from tidegate.algebra.normal import boxes
-from tidegate.engine.boxes import BoxStore
+from tidegate.engine.boxes.box_store import BoxStore
 from tidegate.filters.expression import And, Operator, Predicate
 from tidegate.filters.filter import Filter
 from tidegate.lab.workloads import rectangles

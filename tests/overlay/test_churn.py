@@ -13,7 +13,7 @@ from tests.overlay.world import World
 from tests.reach import assert_flat, reached
 from tidegate.algebra import groups, union
 from tidegate.algebra.histogram import Histogram
-from tidegate.engine import boxes, integer_boxes, space
+from tidegate.engine.boxes import box_store, integer_boxes, space
 from tidegate.overlay.attributes import AttributeFilter, Attributes
 from tidegate.overlay.messages import Advertise, Change, Deliver, Entry, Publish
 
@@ -26,7 +26,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is kept beside what is needed is little, so that few filters show what grows."""
     monkeypatch.setattr(integer_boxes, "_TAIL", 8)
     monkeypatch.setattr(space, "_CHURN", 16)
-    monkeypatch.setattr(boxes, "_IDLE", 16)
+    monkeypatch.setattr(box_store, "_IDLE", 16)
     monkeypatch.setattr(union, "_STALE", 16)
     monkeypatch.setattr(groups, "_MOST_TRIED", 64)
 

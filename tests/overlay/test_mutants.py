@@ -20,8 +20,8 @@ from tests.overlay.histories import (
     words,
 )
 from tidegate.algebra.relate import intersects
-from tidegate.engine import ruler
-from tidegate.engine.space import Space
+from tidegate.engine.boxes import ruler
+from tidegate.engine.boxes.space import Space
 from tidegate.overlay import broker as broker_module
 from tidegate.overlay import policy as policy_module
 from tidegate.overlay.attributes import AttributeFilter, AttributeIndex, Attributes

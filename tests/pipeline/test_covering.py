@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import tidegate as tg
-from tests.engine.box_oracle import SCHEMAS, some_filter
+from tests.engine.boxes.box_oracle import SCHEMAS, some_filter
 from tests.pipeline.redundancy_oracle import all_pairs
 from tidegate.algebra.normal import boxes
 from tidegate.algebra.relate import covers, subsumed

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tidegate as tg
-from tests.engine.box_oracle import SCHEMAS, some_event, some_filter
+from tests.engine.boxes.box_oracle import SCHEMAS, some_event, some_filter
 from tests.families import mixed_event, mixed_filter
 from tests.generate import TYPES
 from tests.generate import events as generated_events

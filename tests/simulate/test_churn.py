@@ -6,7 +6,7 @@ import pytest
 
 from tests.reach import assert_flat, reached
 from tidegate.algebra import groups, union
-from tidegate.engine import boxes, integer_boxes, space
+from tidegate.engine.boxes import box_store, integer_boxes, space
 from tidegate.overlay.attributes import Attributes
 from tidegate.overlay.policy import Choice
 from tidegate.simulate import client as client_module
@@ -21,7 +21,7 @@ def test_a_network_in_which_everything_is_replaced_does_not_grow(
 ) -> None:
     monkeypatch.setattr(integer_boxes, "_TAIL", 8)
     monkeypatch.setattr(space, "_CHURN", 16)
-    monkeypatch.setattr(boxes, "_IDLE", 16)
+    monkeypatch.setattr(box_store, "_IDLE", 16)
     monkeypatch.setattr(union, "_STALE", 16)
     monkeypatch.setattr(groups, "_MOST_TRIED", 64)
     monkeypatch.setattr(size, "_REMEMBERED", 32)

@@ -14,16 +14,11 @@ bottom up:
 - `segments`: what is compiled, and what of it is still wanted?
 - `compile`: how do subscriptions become a segment?
 - `file`: how does an index lie on disk?
+- `boxes`: which of many filters match an event, cover a filter, are covered by it, or overlap it?
 - `index`: which subscriptions want an event, while they come, change and go
 - `scan`: the same index, the slow and obvious way; the tests hold `index` against it
 
 Not in a room yet:
 
-- `box_kernels`: Which integer boxes reach a bound, or keep within one?
-- `box_packing`: How do boxes become a segment? The other half of `box_kernels`.
-- `boxes`: Which of many filters match an event, cover a filter, are covered by it, or overlap it?
-- `integer_boxes`: A changing set of integer boxes: which of them reach a bound, which keep
 - `notation`: How are filters and schemas written in a file?
-- `ruler`: Where does a value, or a set of values, lie among the cuts of an attribute?
-- `space`: How far does a filter reach, in integers?
 """

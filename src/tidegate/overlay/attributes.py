@@ -13,9 +13,9 @@ from tidegate.algebra.merge import Merger as Found
 from tidegate.algebra.merge import assess
 from tidegate.algebra.relate import covers, overlaps
 from tidegate.algebra.union import Union
-from tidegate.engine.boxes import BoxStore
+from tidegate.engine.boxes.box_store import BoxStore
+from tidegate.engine.boxes.space import Space
 from tidegate.engine.notation import read_tree, spell_tree
-from tidegate.engine.space import Space
 from tidegate.errors import FilterError, MeasureError
 from tidegate.filters.evaluate import value_of
 from tidegate.filters.expression import MAX_DEPTH, predicates

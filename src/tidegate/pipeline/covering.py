@@ -26,8 +26,8 @@ from numpy.typing import NDArray
 
 from tidegate.algebra.normal import Box, boxes
 from tidegate.algebra.relate import covers
-from tidegate.engine.boxes import Answers, BoxStore
-from tidegate.engine.space import Space
+from tidegate.engine.boxes.box_store import Answers, BoxStore
+from tidegate.engine.boxes.space import Space
 from tidegate.filters.filter import Filter
 from tidegate.filters.schema import Schema
 from tidegate.pipeline.pieces import Elsewhere, hull, of_boxes, pieces

@@ -32,7 +32,7 @@ from tidegate.algebra.normal import Box, boxes
 from tidegate.algebra.relate import subsumed
 from tidegate.algebra.subtract import Budget
 from tidegate.algebra.union import has_texts
-from tidegate.engine.boxes import BoxStore
+from tidegate.engine.boxes.box_store import BoxStore
 from tidegate.filters.filter import Filter
 from tidegate.filters.lines import ALL_LINES
 from tidegate.filters.meaning import universe

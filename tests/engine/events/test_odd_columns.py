@@ -20,7 +20,7 @@ from tests.engine.events import odd_columns as odd
 from tests.engine.events import odd_sources, odd_values
 from tests.engine.events.odd_columns import ARROW, Seen
 from tests.engine.events.odd_sources import SOURCES
-from tidegate.engine.boxes import BoxStore
+from tidegate.engine.boxes.box_store import BoxStore
 from tidegate.engine.index import Index
 from tidegate.engine.scan import ScanIndex
 

@@ -13,9 +13,9 @@ import numpy as np
 
 import tidegate as tg
 from tests import families
-from tidegate.engine.box_kernels import SHARED, UNBOUNDED_ABOVE, UNBOUNDED_BELOW
-from tidegate.engine.boxes import Answers, BoxStore
-from tidegate.engine.integer_boxes import IntegerBoxes
+from tidegate.engine.boxes.box_kernels import SHARED, UNBOUNDED_ABOVE, UNBOUNDED_BELOW
+from tidegate.engine.boxes.box_store import Answers, BoxStore
+from tidegate.engine.boxes.integer_boxes import IntegerBoxes
 
 Box = tuple[list[int], list[int], int]
 """Sides, ends, flags."""

@@ -27,9 +27,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidegate.algebra.normal import Box
-from tidegate.engine.box_kernels import UNBOUNDED_ABOVE, UNBOUNDED_BELOW
-from tidegate.engine.integer_boxes import IntegerBoxes
-from tidegate.engine.ruler import Extent, Ruler
+from tidegate.engine.boxes.box_kernels import UNBOUNDED_ABOVE, UNBOUNDED_BELOW
+from tidegate.engine.boxes.integer_boxes import IntegerBoxes
+from tidegate.engine.boxes.ruler import Extent, Ruler
 from tidegate.filters.schema import Schema
 
 Integers: TypeAlias = NDArray[np.int64]

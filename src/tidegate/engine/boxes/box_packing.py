@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tidegate.engine.box_kernels import (
+from tidegate.engine.boxes.box_kernels import (
     BOXES,
     BUCKETS,
     CHUNK,

@@ -5,16 +5,16 @@ from collections.abc import Iterator
 import pytest
 
 import tidegate as tg
-from tests.engine.box_oracle import AllAsked, assert_same
+from tests.engine.boxes.box_oracle import AllAsked, assert_same
 from tests.reach import assert_flat, reached
 from tidegate.algebra import union as union_module
 from tidegate.algebra.union import Union
-from tidegate.engine import boxes as store_module
-from tidegate.engine import integer_boxes
-from tidegate.engine import space as space_module
-from tidegate.engine.boxes import BoxStore
-from tidegate.engine.integer_boxes import IntegerBoxes
-from tidegate.engine.space import Space
+from tidegate.engine.boxes import box_store as store_module
+from tidegate.engine.boxes import integer_boxes
+from tidegate.engine.boxes import space as space_module
+from tidegate.engine.boxes.box_store import BoxStore
+from tidegate.engine.boxes.integer_boxes import IntegerBoxes
+from tidegate.engine.boxes.space import Space
 
 EACH = 24
 ROUNDS = 50

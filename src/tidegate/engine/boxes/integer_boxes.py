@@ -15,8 +15,8 @@ from typing import Any, Final, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from tidegate.engine import box_kernels as kernels
-from tidegate.engine import box_packing as packing
+from tidegate.engine.boxes import box_kernels as kernels
+from tidegate.engine.boxes import box_packing as packing
 
 Integers: TypeAlias = NDArray[np.int64]
 _Scalar = TypeVar("_Scalar", bound=np.generic)

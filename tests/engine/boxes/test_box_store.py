@@ -19,8 +19,8 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 import tidegate as tg
 from tests import ROOT, families, generate
-from tests.engine import box_oracle
-from tests.engine.box_oracle import (
+from tests.engine.boxes import box_oracle
+from tests.engine.boxes.box_oracle import (
     NO_NORMAL_FORM,
     SCHEMAS,
     AllAsked,
@@ -31,15 +31,15 @@ from tests.engine.box_oracle import (
     some_event,
     some_filter,
 )
-from tidegate.engine import boxes as store_module
-from tidegate.engine import integer_boxes
-from tidegate.engine import ruler as ruler_module
-from tidegate.engine import space as space_module
-from tidegate.engine.box_kernels import SHARED, TWIN
-from tidegate.engine.boxes import BoxStore
-from tidegate.engine.integer_boxes import IntegerBoxes
-from tidegate.engine.ruler import Ruler
-from tidegate.engine.space import Space
+from tidegate.engine.boxes import box_store as store_module
+from tidegate.engine.boxes import integer_boxes
+from tidegate.engine.boxes import ruler as ruler_module
+from tidegate.engine.boxes import space as space_module
+from tidegate.engine.boxes.box_kernels import SHARED, TWIN
+from tidegate.engine.boxes.box_store import BoxStore
+from tidegate.engine.boxes.integer_boxes import IntegerBoxes
+from tidegate.engine.boxes.ruler import Ruler
+from tidegate.engine.boxes.space import Space
 from tidegate.errors import SchemaError
 from tidegate.filters.canonical import Constraint
 from tidegate.filters.lines import DECIMAL, TOP, cut, double_key
@@ -570,8 +570,8 @@ def test_ends_move_where_their_side_is_given_new_labels() -> None:
 def test_the_kernels_stay_within_their_arrays_as_plain_python() -> None:
     """NumPy refuses an index beyond the end, which compiled code would follow."""
     program = """
-from tests.engine.box_oracle import fuzz
-from tidegate.engine import box_kernels, integer_boxes
+from tests.engine.boxes.box_oracle import fuzz
+from tidegate.engine.boxes import box_kernels, integer_boxes
 assert not hasattr(box_kernels.search, "py_func"), "compiled"
 integer_boxes._TAIL = 4
 for seed in range(6):

@@ -24,11 +24,11 @@ from numpy.typing import NDArray
 from tidegate.algebra.axis import HIGHEST, LOWEST
 from tidegate.algebra.normal import boxes
 from tidegate.algebra.relate import covers, overlaps
-from tidegate.engine.box_kernels import SHARED
+from tidegate.engine.boxes.box_kernels import SHARED
+from tidegate.engine.boxes.integer_boxes import IntegerBoxes
+from tidegate.engine.boxes.ruler import Ruler
+from tidegate.engine.boxes.space import Boxes, Extents, Space
 from tidegate.engine.events.batch import Batch
-from tidegate.engine.integer_boxes import IntegerBoxes
-from tidegate.engine.ruler import Ruler
-from tidegate.engine.space import Boxes, Extents, Space
 from tidegate.errors import SchemaError
 from tidegate.filters.evaluate import value_of
 from tidegate.filters.filter import Filter
