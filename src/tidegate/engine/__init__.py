@@ -17,8 +17,4 @@ bottom up:
 - `boxes`: which of many filters match an event, cover a filter, are covered by it, or overlap it?
 - `index`: which subscriptions want an event, while they come, change and go
 - `scan`: the same index, the slow and obvious way; the tests hold `index` against it
-
-Not in a room yet:
-
-- `notation`: How are filters and schemas written in a file?
 """

@@ -15,12 +15,12 @@ from tidegate.algebra.relate import covers, overlaps
 from tidegate.algebra.union import Union
 from tidegate.engine.boxes.box_store import BoxStore
 from tidegate.engine.boxes.space import Space
-from tidegate.engine.notation import read_tree, spell_tree
 from tidegate.errors import FilterError, MeasureError
 from tidegate.filters.evaluate import value_of
 from tidegate.filters.expression import MAX_DEPTH, predicates
 from tidegate.filters.filter import Filter
 from tidegate.filters.filter import parse as parse_filter
+from tidegate.filters.notation import read_tree, spell_tree
 from tidegate.filters.schema import Schema
 from tidegate.overlay.filter import Event, Merger
 

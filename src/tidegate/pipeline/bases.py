@@ -27,8 +27,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from tidegate.engine.notation import read_schema, spell_schema
 from tidegate.errors import StoreError, TidegateError
+from tidegate.filters.notation import read_schema, spell_schema
 from tidegate.filters.schema import Schema
 from tidegate.pipeline.objects import Bucket, Folder, beside
 

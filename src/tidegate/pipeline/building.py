@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tidegate.engine.index import Index
-from tidegate.engine.notation import spell_schema
+from tidegate.filters.notation import spell_schema
 from tidegate.filters.schema import Schema
 from tidegate.pipeline import bases, loading
 from tidegate.pipeline.bases import Base, File, Shard

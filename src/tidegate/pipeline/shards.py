@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from tidegate.engine.events.batch import Batch
 from tidegate.engine.index import Index
-from tidegate.engine.notation import read_schema, spell_schema
+from tidegate.filters.notation import read_schema, spell_schema
 from tidegate.filters.schema import Schema
 from tidegate.pipeline import loading
 from tidegate.pipeline.extents import Extent, Extents, read_extents, usable

@@ -21,9 +21,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from tidegate.engine.notation import read_schema, spell_schema
 from tidegate.errors import StoreError, SubscriptionError, TidegateError
 from tidegate.filters.filter import Filter
+from tidegate.filters.notation import read_schema, spell_schema
 from tidegate.filters.schema import Schema
 from tidegate.filters.values import Constant
 from tidegate.pipeline import tables

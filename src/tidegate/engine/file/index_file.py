@@ -46,7 +46,6 @@ from tidegate.engine.file.consistency import (
 )
 from tidegate.engine.file.container import Arrays, Location, table_from_bytes, table_to_bytes
 from tidegate.engine.file.originals_file import column, read_sources, write_sources
-from tidegate.engine.notation import Spelled, read_schema, read_tree, spell_schema, spell_tree
 from tidegate.engine.partition.arrays import AND, NO_ROW, OPERAND, OR, Ends, Entries
 from tidegate.engine.partition.partition import Partition, used_conditions
 from tidegate.engine.partition.range_ends import RangeAxes, complete
@@ -59,6 +58,7 @@ from tidegate.errors import IndexFileError, TidegateError
 from tidegate.filters.expression import And, Node, Predicate
 from tidegate.filters.lines import Line
 from tidegate.filters.meaning import allowed
+from tidegate.filters.notation import Spelled, read_schema, read_tree, spell_schema, spell_tree
 from tidegate.filters.schema import Schema
 
 Sections: TypeAlias = Mapping[str, NDArray[Any]]

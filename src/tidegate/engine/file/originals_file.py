@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 
 from tidegate.engine.file.consistency import check_below, reading, require
 from tidegate.engine.file.container import Arrays, table_from_bytes, table_to_bytes
-from tidegate.engine.notation import read_tree, spell_tree
 from tidegate.engine.primitives.offsets import starts
 from tidegate.engine.subscriptions.originals import Columns, Part, Singles, Sources
 from tidegate.engine.subscriptions.subscription import Id, Subscription, subscribe
@@ -26,6 +25,7 @@ from tidegate.engine.subscriptions.table_columns import plain_column
 from tidegate.engine.subscriptions.table_reader import admit_columns
 from tidegate.filters.filter import Filter
 from tidegate.filters.literals import decode, spell
+from tidegate.filters.notation import read_tree, spell_tree
 from tidegate.filters.schema import Schema
 from tidegate.filters.values import Constant
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import tidegate as tg
 from tests import generate
-from tidegate.engine.notation import read_schema, read_tree, spell_schema, spell_tree
+from tidegate.filters.notation import read_schema, read_tree, spell_schema, spell_tree
 
 SCHEMA = tg.Schema(generate.TYPES)
 EITHER = pytest.mark.parametrize("schema", [SCHEMA, None], ids=["schema", "no schema"])
