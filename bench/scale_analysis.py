@@ -23,7 +23,7 @@ from bench.processes import cpu_seconds, watched
 from tidegate.lab import mixed
 from tidegate.lab.redundant import SCHEMA, redundant
 from tidegate.pipeline.analysis import analyse
-from tidegate.pipeline.session import session
+from tidegate.pipeline.spark.session import session
 from tidegate.pipeline.store import Store
 
 if TYPE_CHECKING:

@@ -27,9 +27,9 @@ from bench.figure import Figure
 from bench.processes import cpu_seconds, executor, private_memory
 from tidegate.lab.trade import Trade, trade
 from tidegate.pipeline import Store, compiling
-from tidegate.pipeline.cluster import Cluster, cluster
 from tidegate.pipeline.matching import match
-from tidegate.pipeline.session import session
+from tidegate.pipeline.spark.cluster import Cluster, cluster
+from tidegate.pipeline.spark.session import session
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -82,7 +82,7 @@ def _measured(size: int) -> dict[str, float]:
 def _measure(size: int) -> dict[str, float]:
     from tidegate.pipeline import Store, compiling, statistics
     from tidegate.pipeline.matching import match
-    from tidegate.pipeline.session import session
+    from tidegate.pipeline.spark.session import session
 
     found: dict[str, float] = {}
 

@@ -27,8 +27,8 @@ from tidegate.pipeline.command_cluster import cluster
 from tidegate.pipeline.command_match import match
 from tidegate.pipeline.command_statistics import statistics
 from tidegate.pipeline.commands import subs
-from tidegate.pipeline.java import require_java
-from tidegate.pipeline.session import failures
+from tidegate.pipeline.spark.java import require_java
+from tidegate.pipeline.spark.session import failures
 from tidegate.pipeline.terminal import SchemaOption, read_parameter, read_schema, refusals
 
 app = typer.Typer(

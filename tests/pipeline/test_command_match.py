@@ -225,7 +225,7 @@ def test_what_is_wrong_is_said_before_spark_starts(
     def starting(*arguments: object) -> None:
         raise AssertionError("Spark was started")
 
-    monkeypatch.setattr("tidegate.pipeline.session.start", starting)
+    monkeypatch.setattr("tidegate.pipeline.spark.session.start", starting)
     (here / "folder").mkdir()
     (here / "folder" / "something").write_text("")
     (here / "empty").mkdir()

@@ -37,8 +37,8 @@ from tidegate.filters.literals import spell
 from tidegate.lab.trade import Trade, trade
 from tidegate.pipeline.bases import fingerprint
 from tidegate.pipeline.following import Followed, follow, lag
-from tidegate.pipeline.session import session
 from tidegate.pipeline.sinks import NOTIFICATIONS, ParquetFolder
+from tidegate.pipeline.spark.session import session
 from tidegate.pipeline.steps import Watch, rate
 from tidegate.pipeline.store import Store
 from tidegate.pipeline.streaming import match_stream

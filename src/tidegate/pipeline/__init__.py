@@ -2,6 +2,7 @@
 
 From the bottom up:
 
+- `spark`: how is Spark started?
 
 Not in a room yet:
 
@@ -11,7 +12,6 @@ Not in a room yet:
 - `bases`: What is a compiled base?
 - `building`: How do subscriptions become the files of a base?
 - `cells`: Which filters have to be compared with each other?
-- `cluster`: How is a cluster tried out on one machine?
 - `command_analyse`: The command `tidegate analyse`: what do the subscriptions of a store look like?
 - `command_cluster`: The command `tidegate cluster`: a command on a cluster of several
 - `command_match`: The command `tidegate match`: events from files, notifications into files.
@@ -32,7 +32,6 @@ Not in a room yet:
 - `gathering`: How are past events counted on Spark?
 - `hulls`: Which few boxes cover many?
 - `imports`: How do subscriptions come out of files?
-- `java`: Is there a Java that can run Spark?
 - `letter_case`: Do names differ only in upper and lower case?
 - `loading`: How do stored subscriptions get into an index?
 - `log`: Which files make up a version of the store?
@@ -56,7 +55,6 @@ Not in a room yet:
 - `rows`: How are changes kept in Parquet files?
 - `sampling`: Which events stand for all of them?
 - `scouts`: Which filters can be seen at once to be covered?
-- `session`: How is Spark started?
 - `shards`: Which shard does a subscription belong to?
 - `sinks`: Where do the notifications of a stream go, and how often?
 - `spelling`: How are the values of parameters kept in a table?

@@ -16,7 +16,7 @@ from tidegate.console import err, out, waiting
 from tidegate.errors import TidegateError
 from tidegate.pipeline.command_match import EventFormat
 from tidegate.pipeline.commands import StoreArgument
-from tidegate.pipeline.session import failures
+from tidegate.pipeline.spark.session import failures
 from tidegate.pipeline.terminal import refusals
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def analyse(
         if page_path is not None and not page_path.absolute().parent.is_dir():
             raise TidegateError(f"there is no folder {page_path.absolute().parent} for the page")
         files = _events(events, format)
-        from tidegate.pipeline.session import session
+        from tidegate.pipeline.spark.session import session
 
         with waiting("starting Spark") as done, session(master, "tidegate analyse") as spark:
             done()

@@ -43,7 +43,7 @@ def cluster(
     machines; they have the disk in common. The exit code is that of the command. Without one, the
     cluster runs until Ctrl-C.
     """
-    from tidegate.pipeline.cluster import cluster as starting
+    from tidegate.pipeline.spark.cluster import cluster as starting
 
     with refusals():
         if command and shutil.which(command[0]) is None:

@@ -20,7 +20,7 @@ from rich.markup import escape
 from tidegate.console import err, out, waiting
 from tidegate.errors import TidegateError
 from tidegate.pipeline.commands import read_subscriptions, show_refused
-from tidegate.pipeline.session import failures
+from tidegate.pipeline.spark.session import failures
 from tidegate.pipeline.terminal import SchemaOption, read_schema, refusals
 
 if TYPE_CHECKING:
@@ -180,7 +180,7 @@ class _Job:
     def run(self, source: "_Subscriptions", events: "EventFiles") -> bool:
         """Do it; whether all subscriptions were good."""
         from tidegate.pipeline.matching import require_columns
-        from tidegate.pipeline.session import session
+        from tidegate.pipeline.spark.session import session
 
         with waiting("starting Spark") as done, session(self.master, "tidegate match") as spark:
             done()

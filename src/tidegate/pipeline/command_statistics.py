@@ -20,7 +20,7 @@ from tidegate.console import out, waiting
 from tidegate.errors import TidegateError
 from tidegate.pipeline.command_match import EventFormat
 from tidegate.pipeline.commands import StoreArgument
-from tidegate.pipeline.session import failures
+from tidegate.pipeline.spark.session import failures
 from tidegate.pipeline.terminal import refusals
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def statistics(
 def _gather(
     store: "Store", files: "EventFiles", anew: bool, master: str, *, quiet: bool
 ) -> "Statistics":
-    from tidegate.pipeline.session import session
+    from tidegate.pipeline.spark.session import session
     from tidegate.pipeline.statistics import gather
     from tidegate.pipeline.steps import Watch
 

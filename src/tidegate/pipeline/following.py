@@ -18,8 +18,8 @@ from rich.markup import escape
 
 from tidegate.errors import TidegateError
 from tidegate.pipeline import bases
-from tidegate.pipeline.session import reason
 from tidegate.pipeline.sinks import ParquetFolder
+from tidegate.pipeline.spark.session import reason
 from tidegate.pipeline.steps import Watch, rate
 from tidegate.pipeline.store import Store
 from tidegate.pipeline.tally import Tally, added, tally

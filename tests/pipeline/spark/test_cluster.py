@@ -21,14 +21,15 @@ import pytest
 from typer.testing import CliRunner
 
 import tidegate as tg
-from tests.pipeline import cluster_driver, streams
+from tests.pipeline import streams
+from tests.pipeline.spark import cluster_driver
 from tests.pipeline.streams import Row, Stream
 from tests.pipeline.test_faults import environment
 from tidegate.cli import app
 from tidegate.errors import TidegateError
 from tidegate.filters.literals import decode
 from tidegate.pipeline import command_cluster, match
-from tidegate.pipeline.cluster import HOST, cluster
+from tidegate.pipeline.spark.cluster import HOST, cluster
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -24,8 +24,8 @@ from pathlib import Path
 from typing import Final
 
 from tidegate.errors import TidegateError
-from tidegate.pipeline.java import require_java
-from tidegate.pipeline.session import LOGGING
+from tidegate.pipeline.spark.java import require_java
+from tidegate.pipeline.spark.session import LOGGING
 
 HOST: Final = "127.0.0.1"
 """Where the cluster can be reached: on this machine only."""

@@ -12,7 +12,8 @@ from typer.testing import CliRunner
 
 from tidegate.cli import app
 from tidegate.errors import TidegateError
-from tidegate.pipeline import Store, java, session
+from tidegate.pipeline import Store
+from tidegate.pipeline.spark import java, session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -116,7 +117,7 @@ def test_java_is_asked_before_spark_is_loaded(path: Path) -> None:
     fake(path, saying('openjdk version "11.0.22"'))
     program = (
         "import sys\n"
-        "from tidegate.pipeline.session import start\n"
+        "from tidegate.pipeline.spark.session import start\n"
         "try:\n    start()\n"
         "except Exception as error:\n"
         "    print(type(error).__name__, 'pyspark' in sys.modules, error)\n"
@@ -181,7 +182,7 @@ def test_a_driver_listens_where_its_executors_are(
 
 QUIETLY = """
 import os, sys
-from tidegate.pipeline.session import MEANING, failures, session
+from tidegate.pipeline.spark.session import MEANING, failures, session
 
 with session("local[1]", "quiet", **{"spark.sql.shuffle.partitions": 3}) as spark:
     assert {name: spark.conf.get(name) for name in MEANING} == MEANING

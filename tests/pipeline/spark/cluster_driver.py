@@ -21,8 +21,8 @@ from tests.pipeline import streams
 from tidegate.errors import TidegateError
 from tidegate.lab.trade import trade
 from tidegate.pipeline import Store, match
-from tidegate.pipeline.session import session
 from tidegate.pipeline.sinks import Sink
+from tidegate.pipeline.spark.session import session
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from tidegate.errors import TidegateError
-from tidegate.pipeline.java import require_java
+from tidegate.pipeline.spark.java import require_java
 
 if TYPE_CHECKING:
     from pyspark import SparkConf
