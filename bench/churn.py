@@ -139,7 +139,7 @@ def _streaming(folder: Path) -> Turn:
     from tidegate.pipeline import bases
     from tidegate.pipeline.building import ROWS, Builder
     from tidegate.pipeline.matcher import TAIL, matcher
-    from tidegate.pipeline.store import Store
+    from tidegate.pipeline.store.store import Store
 
     schema = tg.Schema({"symbol": "string", "price": "double"})
     store = Store.create(folder / "store", schema)

@@ -24,7 +24,7 @@ from tidegate.lab import mixed
 from tidegate.lab.redundant import SCHEMA, redundant
 from tidegate.pipeline.analysis import analyse
 from tidegate.pipeline.spark.session import session
-from tidegate.pipeline.store import Store
+from tidegate.pipeline.store.store import Store
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

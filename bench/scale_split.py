@@ -20,7 +20,8 @@ import tidegate as tg
 from bench.figure import Figure, timed
 from tidegate.lab.matching import PADRES_B, padres
 from tidegate.lab.trade import trade
-from tidegate.pipeline import Store, loading, shards
+from tidegate.pipeline import Store, shards
+from tidegate.pipeline.store import load_index
 from tidegate.pipeline.summaries import summary
 from tidegate.pipeline.summary_index import met, summary_index, visited
 
@@ -75,7 +76,7 @@ class _Case:
         self._fresh = workload.events(FRESH, seed=6)
         with timed() as watch:
             index = tg.Index(self._schema)
-            loading.add(index, pa.array(np.arange(len(self._ids))), *rows[1:])
+            load_index.add(index, pa.array(np.arange(len(self._ids))), *rows[1:])
             _, self._found = met(index, self._fresh)
         self._seconds = watch.seconds
 

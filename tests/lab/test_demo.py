@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from tidegate.cli import app
 from tidegate.lab import demo
 from tidegate.pipeline.following import Followed
-from tidegate.pipeline.store import Store
+from tidegate.pipeline.store.store import Store
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

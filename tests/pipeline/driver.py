@@ -22,7 +22,8 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from tests.pipeline import streams
-from tidegate.pipeline import ParquetFolder, log, matching
+from tidegate.pipeline import ParquetFolder, matching
+from tidegate.pipeline.store import delta_log
 from tidegate.pipeline.tasks import InPlace
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ class Deadly:
             ParquetFolder._write = write_and_die  # type: ignore[assignment,method-assign]
         self.stream.sink.commit(notifications, query, batch)
         if here and self.place == "changing":
-            log.ChangeLog.append = self.die  # type: ignore[method-assign, assignment]
+            delta_log.ChangeLog.append = self.die  # type: ignore[method-assign, assignment]
         self.change()
         if here:
             self.die()

@@ -4,7 +4,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from tests.pipeline.store_oracle import State, Written
+from tests.pipeline.store.store_oracle import State, Written
 from tidegate.filters.literals import decode
 
 

@@ -17,7 +17,7 @@ from tidegate.filters.filter import parse
 from tidegate.filters.literals import spell
 from tidegate.filters.schema import Schema
 from tidegate.filters.values import Constant
-from tidegate.pipeline.spelling import PARAMETERS
+from tidegate.pipeline.store.literals import PARAMETERS
 
 SCHEMA = Schema(generate.TYPES)
 FORMS = {

@@ -19,7 +19,7 @@ import pyarrow as pa
 
 import tidegate as tg
 from tidegate.filters.literals import decode
-from tidegate.pipeline import ParquetFolder, Store, bases, match_stream, pins
+from tidegate.pipeline import ParquetFolder, Store, bases, match_stream
 from tidegate.pipeline.building import Builder
 from tidegate.pipeline.malformed import ERROR
 from tidegate.pipeline.matcher import Matcher
@@ -27,6 +27,7 @@ from tidegate.pipeline.notifications import Notifier
 from tidegate.pipeline.shards import Plan
 from tidegate.pipeline.shards import plan as make_plan
 from tidegate.pipeline.sinks import Sink
+from tidegate.pipeline.store import pins
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

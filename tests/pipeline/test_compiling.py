@@ -10,7 +10,7 @@ import pyarrow as pa
 import tidegate as tg
 from tidegate.pipeline import compiling
 from tidegate.pipeline.building import Builder
-from tidegate.pipeline.spelling import PARAMETERS
+from tidegate.pipeline.store.literals import PARAMETERS
 from pathlib import Path
 
 def private():

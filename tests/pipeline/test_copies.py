@@ -22,7 +22,7 @@ from tidegate.errors import StoreError
 from tidegate.pipeline import Store, bases, copies, vacuum
 from tidegate.pipeline.bases import Base
 from tidegate.pipeline.matcher import Matcher, matcher
-from tidegate.pipeline.objects import Bucket
+from tidegate.pipeline.store.objects import Bucket
 
 
 @pytest.fixture

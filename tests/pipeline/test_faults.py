@@ -21,8 +21,9 @@ import tidegate as tg
 from tests import ROOT
 from tests.pipeline import full_disk, streams
 from tests.pipeline.streams import Stream
-from tidegate.pipeline import ParquetFolder, Store, compiling, pins, vacuum
+from tidegate.pipeline import ParquetFolder, Store, compiling, vacuum
 from tidegate.pipeline.matcher import matcher
+from tidegate.pipeline.store import pins
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -17,7 +17,7 @@ from tidegate.errors import SchemaError, TidegateError
 from tidegate.pipeline import bases
 from tidegate.pipeline.matcher import Matcher
 from tidegate.pipeline.matching import match
-from tidegate.pipeline.store import Store
+from tidegate.pipeline.store.store import Store
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

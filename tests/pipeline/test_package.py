@@ -20,7 +20,7 @@ def test_importing_loads_neither_arrow_nor_delta_lake_nor_spark(module: str) -> 
 
 
 def test_the_store_needs_neither_spark_nor_numba() -> None:
-    program = "import sys, tidegate.pipeline.store; print(*sys.modules)"
+    program = "import sys, tidegate.pipeline.store.store; print(*sys.modules)"
     run = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )

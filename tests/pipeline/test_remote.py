@@ -13,7 +13,8 @@ from tests.pipeline.object_server import ObjectServer
 from tests.pipeline.test_streaming import Between, newest_base, wait_until
 from tests.pipeline.test_vacuum import check_a_vacuum
 from tidegate.cli import app
-from tidegate.pipeline import Store, compiling, match, pins
+from tidegate.pipeline import Store, compiling, match
+from tidegate.pipeline.store import pins
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -15,13 +15,14 @@ from hypothesis import strategies as st
 import tidegate as tg
 from tests.pipeline import streams
 from tidegate.engine.scan import ScanIndex
-from tidegate.pipeline import Store, loading
+from tidegate.pipeline import Store
 from tidegate.pipeline.malformed import ERROR
 from tidegate.pipeline.matcher import Matcher
 from tidegate.pipeline.names import NOWHERE, AddedNames, MappedNames, sorted_ids
 from tidegate.pipeline.notifications import Notifier
 from tidegate.pipeline.routing import SHARD, SLOT, Router, Slots
 from tidegate.pipeline.shards import scattered
+from tidegate.pipeline.store import load_index
 from tidegate.pipeline.tail import Tail
 
 SCHEMA = tg.Schema("row bigint, symbol string, price double")
@@ -48,7 +49,7 @@ def wanted(store: Store, version: int, batch: pa.RecordBatch) -> Counter[tuple[i
     rows = store.subscriptions(version)
     index: Any = ScanIndex(SCHEMA)
     columns = [rows[name].combine_chunks() for name in ("id", "filter", "parameters")]
-    loading.add(index, *columns)
+    load_index.add(index, *columns)
     sound = batch.slice(1).drop_columns([ERROR])
     found = index.match_batch(sound)
     ids = found["subscription"].cast(pa.string()).to_pylist()

@@ -9,7 +9,8 @@ import tidegate as tg
 from tests.pipeline import streams
 from tests.pipeline.test_streaming import Between
 from tidegate.errors import TidegateError
-from tidegate.pipeline import Store, bases, compiling, match, pins
+from tidegate.pipeline import Store, bases, compiling, match
+from tidegate.pipeline.store import pins
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -17,8 +17,9 @@ from tests.pipeline.shard_rows import SCHEMA, Stored, draw, take
 from tidegate.engine.index import Index
 from tidegate.filters.schema import Schema
 from tidegate.lab.trade import Trade, trade
-from tidegate.pipeline import loading, shards
+from tidegate.pipeline import shards
 from tidegate.pipeline.shards import Plan, plan, scattered
+from tidegate.pipeline.store import load_index
 from tidegate.pipeline.summaries import summary
 
 NUMBERS = Schema({"x": "bigint", "y": "bigint", "s": "string"})
@@ -106,7 +107,7 @@ def test_load_is_even_and_few_shards_are_visited(rules: tuple[Trade, Stored]) ->
     how = plan(*columns, workload.schema, 8, workload.events(8_000, seed=1))
     fresh = workload.events(4_000, seed=2)
     index = Index(workload.schema)
-    loading.add(index, pa.array(np.arange(len(stored))), *columns)
+    load_index.add(index, pa.array(np.arange(len(stored))), *columns)
     matched = Counter(index.match_batch(fresh)["subscription"].to_pylist())
     visits = {}
     for each in (how, scattered(8)):

@@ -17,18 +17,10 @@ import tidegate as tg
 from tests.pipeline import streams
 from tests.pipeline.streams import Stream
 from tidegate.errors import SchemaError, StoreError, TidegateError
-from tidegate.pipeline import (
-    Hook,
-    ParquetFolder,
-    Store,
-    bases,
-    compiling,
-    match_stream,
-    matching,
-    pins,
-)
+from tidegate.pipeline import Hook, ParquetFolder, Store, bases, compiling, match_stream, matching
 from tidegate.pipeline.matcher import Matcher, matcher
 from tidegate.pipeline.sinks import Sink
+from tidegate.pipeline.store import pins
 from tidegate.pipeline.streaming import identity
 from tidegate.pipeline.tasks import Batches, InPlace
 

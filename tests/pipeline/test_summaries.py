@@ -21,7 +21,7 @@ from tidegate.filters.schema import Schema
 from tidegate.pipeline import extents, hulls, summaries
 from tidegate.pipeline.hulls import Boxes, Gauge, cover, reduced
 from tidegate.pipeline.shards import Plan, plan, scattered
-from tidegate.pipeline.spelling import PARAMETERS
+from tidegate.pipeline.store.literals import PARAMETERS
 from tidegate.pipeline.summaries import summary
 
 

@@ -18,9 +18,10 @@ from tests.pipeline import reading, streams
 from tests.pipeline.streams import write_base
 from tidegate.cli import app
 from tidegate.errors import StoreError
-from tidegate.pipeline import Store, bases, compiling, objects, pins, vacuum, vacuuming
+from tidegate.pipeline import Store, bases, compiling, vacuum, vacuuming
 from tidegate.pipeline.bases import fingerprint
 from tidegate.pipeline.matcher import Matcher
+from tidegate.pipeline.store import objects, pins
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

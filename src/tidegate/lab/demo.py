@@ -40,12 +40,12 @@ from tidegate.pipeline.following import Followed, follow, lag
 from tidegate.pipeline.sinks import NOTIFICATIONS, ParquetFolder
 from tidegate.pipeline.spark.session import session
 from tidegate.pipeline.steps import Watch, rate
-from tidegate.pipeline.store import Store
+from tidegate.pipeline.store.store import Store
 from tidegate.pipeline.streaming import match_stream
 from tidegate.pipeline.tally import added
 
 if TYPE_CHECKING:
-    from tidegate.pipeline.store import StoredSubscription
+    from tidegate.pipeline.store.store import StoredSubscription
 
 RULES: Final = 100_000
 EVENTS: Final = 60_000

@@ -3,6 +3,7 @@
 From the bottom up:
 
 - `spark`: how is Spark started?
+- `store`: who has subscribed to what, at which version?
 
 Not in a room yet:
 
@@ -22,19 +23,15 @@ Not in a room yet:
 - `counting`: What is counted of events, and how are counts put together?
 - `counts`: How often does each value of an attribute occur, if there may be any number of values?
 - `covering`: Which of many filters are covered by another one, and which mean the same?
-- `damage`: Which file of a Delta log is damaged?
 - `event_files`: How are events read from files?
 - `extents`: Which interval of each attribute does a subscription lie in?
 - `findings`: What was found out about the subscriptions of a store?
-- `fold`: What is the state after some changes?
 - `following`: What have the micro-batches of a stream brought?
 - `formats`: How are subscriptions written in CSV, in JSON lines, in Parquet?
 - `gathering`: How are past events counted on Spark?
 - `hulls`: Which few boxes cover many?
 - `imports`: How do subscriptions come out of files?
 - `letter_case`: Do names differ only in upper and lower case?
-- `loading`: How do stored subscriptions get into an index?
-- `log`: Which files make up a version of the store?
 - `malformed`: Which events are malformed?
 - `matcher`: Who wants these events, at a version of the store?
 - `matching`: Who wants these events, in Spark?
@@ -42,42 +39,31 @@ Not in a room yet:
 - `mergers`: Which filters could be one?
 - `names`: Which subscription, of which subscriber, is a number?
 - `notifications`: What comes out for a batch of events?
-- `objects`: How are objects beside the table of changes kept?
 - `pieces`: Of which simple pieces is a filter made?
-- `pins`: Which version did a micro-batch use?
 - `plots`: How does a distribution look?
 - `popularity`: How often do events match each subscription?
 - `predicate_counts`: How many events meet each of very many predicates?
-- `proposal`: What does somebody want to change?
-- `reading`: How does Spark read a version of the store?
 - `redundancy`: Which filters of a cell do others make redundant?
 - `routing`: Where does an event have to go?
-- `rows`: How are changes kept in Parquet files?
 - `sampling`: Which events stand for all of them?
 - `scouts`: Which filters can be seen at once to be covered?
 - `shards`: Which shard does a subscription belong to?
 - `sinks`: Where do the notifications of a stream go, and how often?
-- `spelling`: How are the values of parameters kept in a table?
 - `splits`: Where should subscriptions be cut apart?
 - `spreading`: How are counted values spread between those that were counted one by one?
 - `statistics`: What do events look like, and how many of them does a predicate let through?
 - `steps`: How far has it come?
-- `store`: Who has subscribed to what, at which version?
 - `streaming`: How does a stream of events become notifications, each delivered once?
 - `subsumption`: Which filters do others cover together, though none of them does alone?
 - `summaries`: What covers a shard?
 - `summary_index`: Which shards may have somebody for an event?
 - `summing`: What comes of all that is known about single subscriptions?
-- `tables`: How do changes come in?
 - `tail`: What has changed since a base?
 - `tally`: How many notifications are in these files?
 - `tasks`: What does a task do that matches events?
 - `terminal`: How do commands talk to people?
-- `upkeep`: How does a store stay small?
 - `uses`: Which predicates do subscriptions use most?
 - `vacuuming`: What of a store does nobody need any more?
-- `validation`: Do the changes that somebody wants fit what is in the store?
-- `versions`: What does a version say?
 - `writing`: Is everything that was written where it is looked for?
 
 Importing this package loads none of them, nor Spark, Arrow or Delta Lake: a name is loaded when
@@ -103,12 +89,12 @@ __all__ = [
 ]
 
 _ON_DEMAND: Final = {
-    "Commit": "tidegate.pipeline.log",
+    "Commit": "tidegate.pipeline.store.delta_log",
     "Hook": "tidegate.pipeline.sinks",
     "ParquetFolder": "tidegate.pipeline.sinks",
     "Statistics": "tidegate.pipeline.statistics",
-    "Store": "tidegate.pipeline.store",
-    "StoredSubscription": "tidegate.pipeline.store",
+    "Store": "tidegate.pipeline.store.store",
+    "StoredSubscription": "tidegate.pipeline.store.store",
     "gather": "tidegate.pipeline.statistics",
     "latest": "tidegate.pipeline.statistics",
     "match": "tidegate.pipeline.matching",
@@ -117,11 +103,11 @@ _ON_DEMAND: Final = {
 }
 
 if TYPE_CHECKING:
-    from tidegate.pipeline.log import Commit
     from tidegate.pipeline.matching import match
     from tidegate.pipeline.sinks import Hook, ParquetFolder
     from tidegate.pipeline.statistics import Statistics, gather, latest
-    from tidegate.pipeline.store import Store, StoredSubscription
+    from tidegate.pipeline.store.delta_log import Commit
+    from tidegate.pipeline.store.store import Store, StoredSubscription
     from tidegate.pipeline.streaming import match_stream
     from tidegate.pipeline.vacuuming import vacuum
 else:  # type checkers would take any name for one that `__getattr__` knows

@@ -31,7 +31,6 @@ from tidegate.errors import TidegateError
 from tidegate.filters.filter import Filter
 from tidegate.filters.schema import Schema
 from tidegate.pipeline import analysis_tasks as tasks
-from tidegate.pipeline import reading
 from tidegate.pipeline.cells import Cells
 from tidegate.pipeline.findings import Analysis
 from tidegate.pipeline.letter_case import warn_of_case
@@ -39,7 +38,8 @@ from tidegate.pipeline.meanings import meaning, read
 from tidegate.pipeline.popularity import popularity
 from tidegate.pipeline.scouts import Scouts
 from tidegate.pipeline.steps import Step
-from tidegate.pipeline.store import Store
+from tidegate.pipeline.store import spark_reader
+from tidegate.pipeline.store.store import Store
 from tidegate.pipeline.summing import ALWAYS, NEVER, PLAIN, REFUSED, Summing
 
 if TYPE_CHECKING:
@@ -196,7 +196,7 @@ class _Work:
         if not self._store.files(self._version):
             empty = "id string, filter string, parameters map<string,string>"
             return self._spark.createDataFrame([], empty)
-        rows = reading.state(self._spark, self._store, self._version).select(*columns)
+        rows = spark_reader.state(self._spark, self._store, self._version).select(*columns)
         return self._kept(rows.repartition(self._tasks()))
 
     def _sampled(self, rows: "DataFrame", total: int) -> tuple[Scouts, Cells]:

@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Any, Final
 from tidegate.errors import StoreError, TidegateError
 from tidegate.filters.notation import read_schema, spell_schema
 from tidegate.filters.schema import Schema
-from tidegate.pipeline.objects import Bucket, Folder, beside
+from tidegate.pipeline.store.objects import Bucket, Folder, beside
 
 if TYPE_CHECKING:
     from tidegate.pipeline.copies import Copy

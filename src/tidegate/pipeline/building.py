@@ -22,10 +22,11 @@ import pyarrow.compute as pc
 from tidegate.engine.index import Index
 from tidegate.filters.notation import spell_schema
 from tidegate.filters.schema import Schema
-from tidegate.pipeline import bases, loading
+from tidegate.pipeline import bases
 from tidegate.pipeline.bases import Base, File, Shard
 from tidegate.pipeline.shards import Plan
-from tidegate.pipeline.spelling import PARAMETERS
+from tidegate.pipeline.store import load_index
+from tidegate.pipeline.store.literals import PARAMETERS
 from tidegate.pipeline.summaries import summary
 from tidegate.pipeline.summary_index import summary_index, visited
 
@@ -81,7 +82,7 @@ class Builder:
             _write_names(str(names_path), columns)
             columns.clear()
             index = Index(self.schema)
-            refused = loading.add(index, pa.array(np.arange(len(ids))), filters, parameters)
+            refused = load_index.add(index, pa.array(np.arange(len(ids))), filters, parameters)
             index.save(index_path)
             del index
             files = bases.written(index_path), bases.written(names_path)

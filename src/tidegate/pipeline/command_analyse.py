@@ -65,7 +65,7 @@ def analyse(
     subscription is changed.
     """
     with refusals(), failures():
-        from tidegate.pipeline.store import Store
+        from tidegate.pipeline.store.store import Store
 
         opened = Store.open(store)
         newest = opened.version()

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from tidegate.filters.schema import Schema
     from tidegate.pipeline.event_files import EventFiles
-    from tidegate.pipeline.store import Store
+    from tidegate.pipeline.store.store import Store
 
 _CHECKPOINT: Final = "_checkpoint"
 _IMPORTED: Final = "tidegate-subscriptions"
@@ -266,7 +266,7 @@ class _Subscriptions:
 
     @classmethod
     def find(cls, path: str, job: _Job) -> "_Subscriptions":
-        from tidegate.pipeline.store import Store
+        from tidegate.pipeline.store.store import Store
 
         if Store.exists(path):
             return cls(path, True)
@@ -283,7 +283,7 @@ class _Subscriptions:
         return cls(path, False)
 
     def schema(self) -> "Schema | None":
-        from tidegate.pipeline.store import Store
+        from tidegate.pipeline.store.store import Store
 
         return Store.open(self.path).schema if self.is_store else None
 
@@ -291,7 +291,7 @@ class _Subscriptions:
     def store(self, events: "DataFrame", job: _Job) -> Iterator[tuple["Store | None", bool]]:
         """The store, and whether all subscriptions are in it; none, if none is to be matched."""
         from tidegate.filters.schema import Schema
-        from tidegate.pipeline.store import Store
+        from tidegate.pipeline.store.store import Store
 
         if self.is_store:
             yield Store.open(self.path), True
@@ -304,7 +304,7 @@ class _Subscriptions:
             yield self._imported(job.checkpoint / _IMPORTED, schema, job)
 
     def _imported(self, path: Path, schema: "Schema", job: _Job) -> tuple["Store | None", bool]:
-        from tidegate.pipeline.store import Store
+        from tidegate.pipeline.store.store import Store
 
         mark = _mark(Path(self.path))
         if Store.exists(path):

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from tidegate.pipeline.counts import LineCounts
     from tidegate.pipeline.event_files import EventFiles
     from tidegate.pipeline.statistics import Statistics
-    from tidegate.pipeline.store import Store
+    from tidegate.pipeline.store.store import Store
 
 _SHOWN: Final = 3  # heavy values of an attribute
 _LONGEST: Final = 24  # characters of a value
@@ -55,7 +55,7 @@ def statistics(
     """
     from tidegate.pipeline.event_files import EventFiles
     from tidegate.pipeline.statistics import latest
-    from tidegate.pipeline.store import Store
+    from tidegate.pipeline.store.store import Store
 
     with refusals(), failures():
         opened = Store.open(store)

@@ -21,8 +21,8 @@ from tidegate.pipeline.terminal import SchemaOption, read_parameter, read_schema
 if TYPE_CHECKING:
     from tidegate.filters.schema import Schema
     from tidegate.pipeline.imports import Import
-    from tidegate.pipeline.store import Store
-    from tidegate.pipeline.validation import Verdict
+    from tidegate.pipeline.store.store import Store
+    from tidegate.pipeline.store.validation import Verdict
 
 subs = typer.Typer(
     help="Subscriptions in a store: import, add, update, remove and list them.",
@@ -54,7 +54,7 @@ class Format(StrEnum):
 @subs.command()
 def create(store: StoreArgument, schema: SchemaOption = None) -> None:
     """Make an empty store. With a schema of the events, filters are checked against it."""
-    from tidegate.pipeline.store import Store
+    from tidegate.pipeline.store.store import Store
 
     with refusals():
         made = Store.create(store, read_schema(schema))
@@ -211,7 +211,7 @@ def vacuum(
     ] = None,
 ) -> None:
     """Remove files that no version needs which is the newest or pinned by a streaming query."""
-    from tidegate.pipeline import pins
+    from tidegate.pipeline.store import pins
     from tidegate.pipeline.vacuuming import vacuum
 
     with refusals():
@@ -230,14 +230,14 @@ def vacuum(
 
 
 def _open(path: str) -> "Store":
-    from tidegate.pipeline.store import Store
+    from tidegate.pipeline.store.store import Store
 
     return Store.open(path)
 
 
 def _opened(path: str, schema: Path | None) -> "Store":
     """The store, made if it is not there."""
-    from tidegate.pipeline.store import Store
+    from tidegate.pipeline.store.store import Store
 
     wanted = read_schema(schema)
     if not Store.exists(path):

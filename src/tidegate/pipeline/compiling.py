@@ -21,10 +21,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tidegate.filters.schema import Schema
-from tidegate.pipeline import bases, reading, shards, statistics
+from tidegate.pipeline import bases, shards, statistics
 from tidegate.pipeline.bases import Base
 from tidegate.pipeline.building import ROWS, Builder, Built
-from tidegate.pipeline.store import Store
+from tidegate.pipeline.store import spark_reader
+from tidegate.pipeline.store.store import Store
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -62,11 +63,11 @@ def compile_base(
     if count > 1:
         past = statistics.latest(store)
         events = None if past is None else past.sample
-        few = reading.sample(spark, store, version)
+        few = spark_reader.sample(spark, store, version)
         columns = few["filter"].combine_chunks(), few["parameters"].combine_chunks()
         plan = shards.plan(*columns, schema, count, events)
     builder = Builder(store.path, bases.new_name(version, schema), version, schema, plan)
-    rows = reading.state(spark, store, version)
+    rows = spark_reader.state(spark, store, version)
     if plan is None:
         placed = rows.selectExpr("*", f"0 AS {_SHARD}").coalesce(1)
     else:

@@ -28,7 +28,7 @@ from typing import Final
 
 from tidegate.errors import StoreError
 from tidegate.pipeline.bases import File, base_of, require_whole
-from tidegate.pipeline.objects import Bucket
+from tidegate.pipeline.store.objects import Bucket
 
 KEPT: Final = 4
 """Bases whose copies are kept though nobody uses them."""

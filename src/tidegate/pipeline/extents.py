@@ -48,8 +48,8 @@ from tidegate.filters.filter import Filter, bind, constant
 from tidegate.filters.lines import OTHER_LINE, STRING, TOP, Line
 from tidegate.filters.meaning import allowed
 from tidegate.filters.schema import Schema
-from tidegate.pipeline import loading
-from tidegate.pipeline.spelling import Rows
+from tidegate.pipeline.store import load_index
+from tidegate.pipeline.store.literals import Rows
 
 Integers: TypeAlias = NDArray[np.int64]
 Mask: TypeAlias = NDArray[np.bool_]
@@ -135,7 +135,7 @@ def read_extents(
     wanted = [name for name in attributes if usable(schema[name])]
     reader = _Reader(len(filters), schema, wanted)
     plain: list[tuple[Filter, Rows]] = []
-    for said, rows, columns in loading.alike(filters, parameters, schema):
+    for said, rows, columns in load_index.alike(filters, parameters, schema):
         if isinstance(said, TidegateError):
             reader.never[rows] = True
         elif said.parameters:

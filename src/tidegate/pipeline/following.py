@@ -21,7 +21,7 @@ from tidegate.pipeline import bases
 from tidegate.pipeline.sinks import ParquetFolder
 from tidegate.pipeline.spark.session import reason
 from tidegate.pipeline.steps import Watch, rate
-from tidegate.pipeline.store import Store
+from tidegate.pipeline.store.store import Store
 from tidegate.pipeline.tally import Tally, added, tally
 
 if TYPE_CHECKING:

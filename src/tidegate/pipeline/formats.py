@@ -26,8 +26,8 @@ from tidegate.engine.subscriptions.table_columns import plain_column
 from tidegate.errors import ParameterError, SubscriptionError, TidegateError
 from tidegate.filters.filter import constant
 from tidegate.filters.literals import spell
-from tidegate.pipeline.spelling import Given, Value, given_columns, given_maps, read_literals
-from tidegate.pipeline.tables import is_whole
+from tidegate.pipeline.store.change_tables import is_whole
+from tidegate.pipeline.store.literals import Given, Value, given_columns, given_maps, read_literals
 
 Tick: TypeAlias = Callable[[int], None]  # told now and then how many bytes were read
 _CsvRow: TypeAlias = tuple[int, list[str], str | None]  # its first line, cells, what is wrong

@@ -18,16 +18,16 @@ from tidegate.filters.expression import attribute_path
 from tidegate.filters.meaning import allowed
 from tidegate.filters.schema import Schema
 from tidegate.filters.valueset import ValueSet
-from tidegate.pipeline import reading
 from tidegate.pipeline.counting import Counting, Counts, counted_attributes
 from tidegate.pipeline.malformed import ERROR, checked
 from tidegate.pipeline.sampling import Sample
+from tidegate.pipeline.store import spark_reader
 from tidegate.pipeline.uses import most_used
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from tidegate.pipeline.store import Store
+    from tidegate.pipeline.store.store import Store
 
 _TRIED: Final = 200  # predicates on texts that are no ranges
 _MERGERS: Final = 4  # tasks that put together what the others have counted
@@ -50,7 +50,9 @@ def counted(
     names = [name for name in own.columns if name in needed]
     used = []
     if predicates:
-        used = most_used(reading.sample(events.sparkSession, store, version), schema, predicates)
+        used = most_used(
+            spark_reader.sample(events.sparkSession, store, version), schema, predicates
+        )
     asked = [(str(each), each.attribute, allowed(each, schema)) for each in used]
     tried = [text for text, _, values in asked if values.texts][_TRIED:]
     task = _Task(

@@ -16,8 +16,8 @@ import pyarrow as pa
 from tidegate.errors import TidegateError
 from tidegate.filters.schema import Schema
 from tidegate.pipeline.formats import Part, read_csv, read_json_lines, read_parquet
-from tidegate.pipeline.proposal import ADD, Proposal, Refusals, propose
-from tidegate.pipeline.spelling import Literals, Value
+from tidegate.pipeline.store.literals import Literals, Value
+from tidegate.pipeline.store.proposal import ADD, Proposal, Refusals, propose
 
 READERS: Final = {"csv": read_csv, "jsonl": read_json_lines, "parquet": read_parquet}
 _SUFFIXES: Final = {

@@ -27,8 +27,8 @@ from tidegate.errors import StoreError
 from tidegate.pipeline import bases
 from tidegate.pipeline.bases import Base, File
 from tidegate.pipeline.names import NOWHERE, MappedNames
-from tidegate.pipeline.spelling import Rows
-from tidegate.pipeline.store import Store
+from tidegate.pipeline.store.literals import Rows
+from tidegate.pipeline.store.store import Store
 from tidegate.pipeline.summary_index import visited
 from tidegate.pipeline.tail import Part, Tail
 

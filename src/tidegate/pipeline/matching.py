@@ -24,9 +24,9 @@ from tidegate.pipeline import bases, compiling
 from tidegate.pipeline.letter_case import differing, warn_of_case
 from tidegate.pipeline.malformed import checked
 from tidegate.pipeline.notifications import ALWAYS, FORMS, Form
-from tidegate.pipeline.objects import is_remote
 from tidegate.pipeline.routing import SHARD, SLOT
-from tidegate.pipeline.store import Store
+from tidegate.pipeline.store.objects import is_remote
+from tidegate.pipeline.store.store import Store
 from tidegate.pipeline.tasks import AtShard, InPlace, Route, Source
 
 if TYPE_CHECKING:

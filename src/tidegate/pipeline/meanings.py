@@ -18,7 +18,7 @@ from tidegate.filters.filter import Filter, parse
 from tidegate.filters.schema import Schema
 from tidegate.filters.values import Constant
 from tidegate.filters.valueset import ValueSet
-from tidegate.pipeline.spelling import read_constant
+from tidegate.pipeline.store.literals import read_constant
 
 SIZE: Final = 16  # bytes of a meaning
 

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from tidegate.jit import kernel
-from tidegate.pipeline.spelling import Rows
+from tidegate.pipeline.store.literals import Rows
 
 NOWHERE: Final = -1
 

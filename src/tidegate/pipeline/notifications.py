@@ -19,7 +19,7 @@ from tidegate.engine.events.encoded_batch import encode
 from tidegate.pipeline.malformed import ERROR, sound
 from tidegate.pipeline.matcher import Matcher, Visits
 from tidegate.pipeline.routing import MALFORMED, SHARD
-from tidegate.pipeline.spelling import Rows
+from tidegate.pipeline.store.literals import Rows
 from tidegate.pipeline.summary_index import met
 
 Form = Literal["pairs", "lists", "counts"]

@@ -22,7 +22,7 @@ from tidegate.pipeline.bases import Base
 from tidegate.pipeline.findings import Slice
 from tidegate.pipeline.malformed import ERROR, checked
 from tidegate.pipeline.matcher import Matcher, matcher
-from tidegate.pipeline.store import Store
+from tidegate.pipeline.store.store import Store
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

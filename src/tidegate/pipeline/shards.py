@@ -27,9 +27,9 @@ from tidegate.engine.events.batch import Batch
 from tidegate.engine.index import Index
 from tidegate.filters.notation import read_schema, spell_schema
 from tidegate.filters.schema import Schema
-from tidegate.pipeline import loading
 from tidegate.pipeline.extents import Extent, Extents, read_extents, usable
 from tidegate.pipeline.splits import Cut, Sample, Scatter, Tree, split
+from tidegate.pipeline.store import load_index
 
 Integers: TypeAlias = NDArray[np.int64]
 Shards: TypeAlias = NDArray[np.int32]
@@ -66,7 +66,7 @@ class Plan:
     def shards(self, ids: pa.Array, filters: pa.Array, parameters: pa.Array) -> Shards:
         """The shards of stored subscriptions, one for each row.
 
-        >>> from tidegate.pipeline.spelling import PARAMETERS
+        >>> from tidegate.pipeline.store.literals import PARAMETERS
         >>> filters, parameters = pa.array(["x < 1", "x > 5"]), pa.array([[], []], PARAMETERS)
         >>> halves = plan(filters, parameters, Schema({"x": "bigint"}), 2)
         >>> halves.shards(pa.array(["alice", "bob"]), filters, parameters).tolist()
@@ -174,7 +174,7 @@ def _frequencies(
     """How often each subscription matches the events, or as many of them as it takes to tell."""
     counts = np.zeros(len(filters), np.int64)
     index = Index(schema)
-    loading.add(index, pa.array(np.arange(len(filters))), filters, parameters)
+    load_index.add(index, pa.array(np.arange(len(filters))), filters, parameters)
     order = np.random.default_rng(0).permutation(len(events))
     pairs = 0
     for start in range(0, len(events), _AT_A_TIME):

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from tidegate.errors import SchemaError, StoreError, TidegateError
-from tidegate.pipeline.objects import replace_file
+from tidegate.pipeline.store.objects import replace_file
 from tidegate.pipeline.writing import write_parquet
 
 if TYPE_CHECKING:

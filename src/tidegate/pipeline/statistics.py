@@ -35,10 +35,10 @@ from tidegate.pipeline.counting import Counts
 from tidegate.pipeline.counts import AttributeCounts
 from tidegate.pipeline.gathering import counted
 from tidegate.pipeline.letter_case import warn_of_case
-from tidegate.pipeline.log import ATTEMPTS, pause
-from tidegate.pipeline.objects import Bucket, Folder, beside
 from tidegate.pipeline.spreading import entries
-from tidegate.pipeline.store import Store
+from tidegate.pipeline.store.delta_log import ATTEMPTS, pause
+from tidegate.pipeline.store.objects import Bucket, Folder, beside
+from tidegate.pipeline.store.store import Store
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

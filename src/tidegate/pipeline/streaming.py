@@ -26,12 +26,13 @@ import pyarrow.fs as pafs
 
 from tidegate.errors import StoreError, TidegateError
 from tidegate.filters.schema import Schema
-from tidegate.pipeline import compiling, matching, pins
+from tidegate.pipeline import compiling, matching
 from tidegate.pipeline.letter_case import warn_of_case
 from tidegate.pipeline.matching import Wanted
 from tidegate.pipeline.notifications import Form
 from tidegate.pipeline.sinks import Sink, plain_path
-from tidegate.pipeline.store import Store
+from tidegate.pipeline.store import pins
+from tidegate.pipeline.store.store import Store
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

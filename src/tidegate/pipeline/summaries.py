@@ -46,7 +46,7 @@ def summary(
     """At most so many filters that together cover the stored subscriptions of a shard.
 
     >>> from tidegate.pipeline.shards import scattered
-    >>> from tidegate.pipeline.spelling import PARAMETERS
+    >>> from tidegate.pipeline.store.literals import PARAMETERS
     >>> texts = ["x BETWEEN 1 AND 5 AND y LIKE '%a%'", "x IN (6, 9)", "x > 100 AND x < 7"]
     >>> schema = Schema({"x": "bigint", "y": "string"})
     >>> rows = pa.array(texts), pa.array([[], [], []], PARAMETERS)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from tidegate.engine.index import Index
 from tidegate.filters.schema import Schema
-from tidegate.pipeline.spelling import Rows
+from tidegate.pipeline.store.literals import Rows
 
 _SHIFT: Final = 32  # bits of an id to the right of the shard's number
 

@@ -20,10 +20,10 @@ from numpy.typing import NDArray
 
 from tidegate.engine.index import Index
 from tidegate.filters.schema import Schema
-from tidegate.pipeline import loading
-from tidegate.pipeline.fold import in_order
 from tidegate.pipeline.names import NOWHERE, AddedNames, Names, sorted_ids
-from tidegate.pipeline.spelling import Rows
+from tidegate.pipeline.store import load_index
+from tidegate.pipeline.store.fold import in_order
+from tidegate.pipeline.store.literals import Rows
 
 _NOTED: Final = 65_536  # ids, of which perhaps the base has never had any
 
@@ -108,7 +108,7 @@ class Tail:
         if len(which):
             numbers = self._names.add(changes.ids.take(pa.array(which)), subscribers, texts)
             parameters = changes.parameters.take(pa.array(changes.last[which]))
-            loading.add(self._index, pa.array(numbers), texts, parameters)
+            load_index.add(self._index, pa.array(numbers), texts, parameters)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,11 +14,12 @@ from typing import Final
 import pyarrow as pa
 
 from tidegate.errors import StoreError, TidegateError
-from tidegate.pipeline import bases, pins
+from tidegate.pipeline import bases
 from tidegate.pipeline.matcher import Matcher, matcher
 from tidegate.pipeline.notifications import Form, Notifier
 from tidegate.pipeline.routing import SHARD, SLOT, Router
-from tidegate.pipeline.store import Store
+from tidegate.pipeline.store import pins
+from tidegate.pipeline.store.store import Store
 
 _QUERY: Final = "sql.streaming.queryId"
 _BATCH: Final = "streaming.sql.batchId"

@@ -17,8 +17,8 @@ from tidegate.errors import TidegateError
 from tidegate.filters.expression import Parameter, Predicate, predicates
 from tidegate.filters.filter import bind, parse
 from tidegate.filters.schema import Schema
-from tidegate.pipeline.proposal import groups
-from tidegate.pipeline.spelling import Given, Rows, given_maps, read_constant
+from tidegate.pipeline.store.literals import Given, Rows, given_maps, read_constant
+from tidegate.pipeline.store.proposal import groups
 
 _TEXTS: Final = 100_000  # that are read; of more, so many drawn at random
 _SEPARATOR: Final = "\0"  # which no literal has unescaped

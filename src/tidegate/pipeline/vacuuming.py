@@ -19,9 +19,10 @@ from collections import defaultdict
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from tidegate.pipeline import bases, pins
+from tidegate.pipeline import bases
 from tidegate.pipeline.bases import Base
-from tidegate.pipeline.store import Store
+from tidegate.pipeline.store import pins
+from tidegate.pipeline.store.store import Store
 
 _PARTS: Final = (
     "index-",

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.pipeline import reading
-from tests.pipeline.store_oracle import Change, OracleStore
+from tests.pipeline.store.store_oracle import Change, OracleStore
 from tidegate.pipeline import Store
 
 WRITER = Path(__file__).with_name("writer.py")

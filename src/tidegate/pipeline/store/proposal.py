@@ -26,7 +26,7 @@ from tidegate.filters.admission import always_fits
 from tidegate.filters.expression import Parameter, Predicate, predicates
 from tidegate.filters.filter import Filter, bind, parse
 from tidegate.filters.schema import Schema
-from tidegate.pipeline.spelling import (
+from tidegate.pipeline.store.literals import (
     REFUSED,
     Given,
     Literals,

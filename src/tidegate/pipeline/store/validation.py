@@ -19,7 +19,15 @@ import pyarrow.compute as pc
 from tidegate.errors import ParameterError, SubscriptionError
 from tidegate.filters.filter import parse
 from tidegate.filters.schema import Schema
-from tidegate.pipeline.proposal import (
+from tidegate.pipeline.store.literals import (
+    PARAMETERS,
+    Literals,
+    MapBuilder,
+    Rows,
+    Value,
+    given_maps,
+)
+from tidegate.pipeline.store.proposal import (
     ADD,
     CHANGES,
     REMOVE,
@@ -30,14 +38,6 @@ from tidegate.pipeline.proposal import (
     groups,
     refuse_unfit,
     stray,
-)
-from tidegate.pipeline.spelling import (
-    PARAMETERS,
-    Literals,
-    MapBuilder,
-    Rows,
-    Value,
-    given_maps,
 )
 
 

@@ -20,7 +20,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 import tidegate as tg
 from tests.pipeline import reading
-from tests.pipeline.store_oracle import Change, OracleStore
+from tests.pipeline.store.store_oracle import Change, OracleStore
 from tidegate.filters.literals import spell
 from tidegate.pipeline import Store
 

@@ -14,7 +14,7 @@ import tidegate as tg
 from tests.pipeline import reading
 from tidegate.errors import StoreError
 from tidegate.pipeline import Store
-from tidegate.pipeline.log import ChangeLog
+from tidegate.pipeline.store.delta_log import ChangeLog
 
 MAPS = pa.map_(pa.string(), pa.string())
 
@@ -602,7 +602,7 @@ def test_many_long_texts_and_names_come_back_as_they_were(store: Store) -> None:
 
 def test_giving_up_is_said_clearly(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ChangeLog, "append", lambda *arguments: False)
-    monkeypatch.setattr("tidegate.pipeline.store.pause", lambda attempt: None)
+    monkeypatch.setattr("tidegate.pipeline.store.store.pause", lambda attempt: None)
     with pytest.raises(StoreError, match="gave up after 100 attempts, as others changed the store"):
         store.add("alice", "x > 1")
     assert store.version() == 0

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.pipeline import reading
 from tidegate.filters.filter import constant
 from tidegate.filters.literals import decode, spell
-from tidegate.pipeline.spelling import (
+from tidegate.pipeline.store.literals import (
     KINDS,
     PARAMETERS,
     REFUSED,

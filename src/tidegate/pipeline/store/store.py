@@ -26,9 +26,9 @@ from tidegate.filters.filter import Filter
 from tidegate.filters.notation import read_schema, spell_schema
 from tidegate.filters.schema import Schema
 from tidegate.filters.values import Constant
-from tidegate.pipeline import tables
-from tidegate.pipeline.fold import STATE
-from tidegate.pipeline.log import (
+from tidegate.pipeline.store import change_tables
+from tidegate.pipeline.store.change_files import Reader, numbered
+from tidegate.pipeline.store.delta_log import (
     ATTEMPTS,
     ChangeLog,
     Commit,
@@ -37,12 +37,12 @@ from tidegate.pipeline.log import (
     pause,
     too_many,
 )
-from tidegate.pipeline.proposal import ADD, REMOVE, UPDATE, Proposal
-from tidegate.pipeline.rows import Reader, numbered
-from tidegate.pipeline.spelling import read_constant
-from tidegate.pipeline.upkeep import compact, vacuum
-from tidegate.pipeline.validation import Verdict, validate
-from tidegate.pipeline.versions import changes, state, state_of
+from tidegate.pipeline.store.fold import STATE
+from tidegate.pipeline.store.literals import read_constant
+from tidegate.pipeline.store.proposal import ADD, REMOVE, UPDATE, Proposal
+from tidegate.pipeline.store.upkeep import compact, vacuum
+from tidegate.pipeline.store.validation import Verdict, validate
+from tidegate.pipeline.store.versions import changes, state, state_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +106,7 @@ class Store:
     ) -> int:
         """Add a subscription; the version that has it."""
         return self._commit_one(
-            tables.one(
+            change_tables.one(
                 ADD,
                 id,
                 self.schema,
@@ -118,11 +118,11 @@ class Store:
 
     def update(self, id: str, /, **parameters: Any) -> int:
         """Change parameters of a subscription; the others keep their values."""
-        return self._commit_one(tables.one(UPDATE, id, self.schema, parameters=parameters))
+        return self._commit_one(change_tables.one(UPDATE, id, self.schema, parameters=parameters))
 
     def remove(self, id: str) -> int:
         """Remove a subscription."""
-        return self._commit_one(tables.one(REMOVE, id, self.schema))
+        return self._commit_one(change_tables.one(REMOVE, id, self.schema))
 
     def change(self, table: pa.Table | pa.RecordBatch, *, message: str | None = None) -> int:
         """Changes of every kind, all or none: `change`, `id`, `subscriber`, `filter`, `parameters`.
@@ -130,7 +130,7 @@ class Store:
         One id may be changed several times; what counts is the order of the rows. Parameters are
         maps from names to literals such as `10.0D`, as `changes` gives them.
         """
-        return self._commit_all(tables.changes(table, self.schema), message)
+        return self._commit_all(change_tables.changes(table, self.schema), message)
 
     def add_many(
         self,
@@ -140,17 +140,17 @@ class Store:
         message: str | None = None,
     ) -> int:
         """Add all subscriptions of a table, or none; columns as in `Index.add_many`."""
-        return self._commit_all(tables.adds(table, filter, self.schema), message)
+        return self._commit_all(change_tables.adds(table, filter, self.schema), message)
 
     def update_many(self, table: pa.Table | pa.RecordBatch, *, message: str | None = None) -> int:
         """Change parameters of all subscriptions of a table, or none; as `Index.update_many`."""
-        return self._commit_all(tables.updates(table, self.schema), message)
+        return self._commit_all(change_tables.updates(table, self.schema), message)
 
     def remove_many(
         self, ids: Iterable[str] | pa.Array | pa.ChunkedArray, *, message: str | None = None
     ) -> int:
         """Remove all these subscriptions, or none."""
-        return self._commit_all(tables.removals(ids, self.schema), message)
+        return self._commit_all(change_tables.removals(ids, self.schema), message)
 
     def load(
         self, proposal: Proposal, *, strict: bool = False, message: str | None = None
@@ -166,7 +166,7 @@ class Store:
     def get(self, id: str, version: int | None = None) -> StoredSubscription:
         """One subscription; `SubscriptionError` if there is none of that id."""
         snapshot = self._snapshot(version)
-        wanted = pa.array([tables.read_id(id)], pa.string())
+        wanted = pa.array([change_tables.read_id(id)], pa.string())
         found = state_of(self._reader, snapshot, wanted)
         if not len(found):
             raise SubscriptionError(f"there is no subscription {id!r}")

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 import tidegate as tg
 from tidegate.filters.literals import spell
-from tidegate.pipeline.proposal import ADD, propose
-from tidegate.pipeline.spelling import PARAMETERS, given_maps
+from tidegate.pipeline.store.literals import PARAMETERS, given_maps
+from tidegate.pipeline.store.proposal import ADD, propose
 
 SCHEMA = tg.Schema(
     {"s": "string", "d": "double", "n": "bigint", "day": "date", "m": "decimal(5,2)"}

@@ -36,8 +36,8 @@ from deltalake.fs import DeltaStorageHandler
 from deltalake.transaction import AddAction, RemoveAction
 
 from tidegate.errors import StoreError
-from tidegate.pipeline.damage import damaged_entry
-from tidegate.pipeline.rows import SCHEMA, ChangeFile, write_rows
+from tidegate.pipeline.store.change_files import SCHEMA, ChangeFile, write_rows
+from tidegate.pipeline.store.damage import damaged_entry
 
 _FORMAT: Final = "1"
 _FORMAT_KEY: Final = "tidegate.format"

@@ -7,9 +7,9 @@ them is for the log to say, what they add up to for `fold`.
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tidegate.pipeline.fold import fold, in_order
-from tidegate.pipeline.log import ChangeLog, Snapshot, replaces
-from tidegate.pipeline.rows import SCHEMA, ChangeFile, Reader
+from tidegate.pipeline.store.change_files import SCHEMA, ChangeFile, Reader
+from tidegate.pipeline.store.delta_log import ChangeLog, Snapshot, replaces
+from tidegate.pipeline.store.fold import fold, in_order
 
 
 def state(reader: Reader, snapshot: Snapshot) -> pa.Table:

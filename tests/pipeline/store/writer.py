@@ -21,8 +21,8 @@ from functools import partial
 import pyarrow as pa
 
 from tidegate.errors import SubscriptionError
-from tidegate.pipeline import log, rows
-from tidegate.pipeline.store import Store
+from tidegate.pipeline.store import change_files, delta_log
+from tidegate.pipeline.store.store import Store
 
 Attempt = Callable[[], int]
 
@@ -56,10 +56,10 @@ def fill(store: Store, name: str, count: int) -> None:
 def die(mode: str) -> None:
     """From the third commit on, die at a certain moment of it."""
     commits = 0
-    append = log.ChangeLog.append
-    write = rows.write_rows
+    append = delta_log.ChangeLog.append
+    write = change_files.write_rows
 
-    def write_half(*arguments: object) -> rows.ChangeFile:
+    def write_half(*arguments: object) -> change_files.ChangeFile:
         file = write(*arguments)  # type: ignore[arg-type]
         if commits == 2:
             os.truncate(f"{arguments[1]}/{file.name}", file.size // 2)
@@ -76,9 +76,9 @@ def die(mode: str) -> None:
             kill()
         return done
 
-    log.ChangeLog.append = append_and_die  # type: ignore[assignment,method-assign]
+    delta_log.ChangeLog.append = append_and_die  # type: ignore[assignment,method-assign]
     if mode == "half":
-        setattr(log, "write_rows", write_half)  # noqa: B010  (where the log looks for it)
+        setattr(delta_log, "write_rows", write_half)  # noqa: B010  (where the log looks for it)
 
 
 def main() -> None:

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
-from tidegate.pipeline.objects import is_remote
-from tidegate.pipeline.rows import SCHEMA
-from tidegate.pipeline.store import Store
+from tidegate.pipeline.store.change_files import SCHEMA
+from tidegate.pipeline.store.objects import is_remote
+from tidegate.pipeline.store.store import Store
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

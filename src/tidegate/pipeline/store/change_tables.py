@@ -19,8 +19,8 @@ from tidegate.errors import SubscriptionError, TidegateError
 from tidegate.filters.filter import Filter, constant
 from tidegate.filters.literals import spell
 from tidegate.filters.schema import Schema
-from tidegate.pipeline.proposal import ADD, CHANGES, REMOVE, UPDATE, Proposal, propose
-from tidegate.pipeline.spelling import PARAMETERS, given_columns, given_maps
+from tidegate.pipeline.store.literals import PARAMETERS, given_columns, given_maps
+from tidegate.pipeline.store.proposal import ADD, CHANGES, REMOVE, UPDATE, Proposal, propose
 
 _COLUMNS: Final = ("change", "id", "subscriber", "filter", "parameters")
 

@@ -22,7 +22,7 @@ import pyarrow.fs as pafs
 import pyarrow.parquet as pq
 
 from tidegate.errors import StoreError
-from tidegate.pipeline.spelling import PARAMETERS
+from tidegate.pipeline.store.literals import PARAMETERS
 
 SCHEMA: Final = pa.schema(
     [

@@ -15,8 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from tidegate.pipeline.rows import SCHEMA
-from tidegate.pipeline.spelling import Rows
+from tidegate.pipeline.store.change_files import SCHEMA
+from tidegate.pipeline.store.literals import Rows
 
 STATE: Final = ("id", "subscriber", "filter", "parameters")
 

@@ -21,8 +21,8 @@ from tidegate.engine.index import Index
 from tidegate.errors import TidegateError
 from tidegate.filters.filter import Filter, parse
 from tidegate.filters.schema import Schema
-from tidegate.pipeline.proposal import groups
-from tidegate.pipeline.spelling import KINDS, Literals, Rows, given_maps, read_constant
+from tidegate.pipeline.store.literals import KINDS, Literals, Rows, given_maps, read_constant
+from tidegate.pipeline.store.proposal import groups
 
 Refused = list[tuple[int, TidegateError]]
 

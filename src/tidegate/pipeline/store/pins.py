@@ -19,7 +19,7 @@ from collections.abc import Callable
 from typing import Final
 
 from tidegate.errors import StoreError
-from tidegate.pipeline.objects import Bucket, Folder, beside
+from tidegate.pipeline.store.objects import Bucket, Folder, beside
 
 _KEPT: Final = 8  # pins of a query
 _DIGITS: Final = 20  # of the number of a batch

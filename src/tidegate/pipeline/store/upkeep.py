@@ -11,7 +11,8 @@ this file or without it, the file's commit cannot come any more.
 
 from collections.abc import Iterable
 
-from tidegate.pipeline.log import (
+from tidegate.pipeline.store.change_files import Reader
+from tidegate.pipeline.store.delta_log import (
     ATTEMPTS,
     ChangeLog,
     Snapshot,
@@ -20,8 +21,7 @@ from tidegate.pipeline.log import (
     state_name,
     too_many,
 )
-from tidegate.pipeline.rows import Reader
-from tidegate.pipeline.versions import change_files, state
+from tidegate.pipeline.store.versions import change_files, state
 
 
 def compact(log: ChangeLog, reader: Reader) -> int:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tidegate.errors import StoreError
-from tidegate.pipeline.objects import Bucket, Folder, Objects, beside
+from tidegate.pipeline.store.objects import Bucket, Folder, Objects, beside
 
 
 @pytest.fixture(params=["folder", "bucket"])
