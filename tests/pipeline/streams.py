@@ -21,7 +21,7 @@ import tidegate as tg
 from tidegate.filters.literals import decode
 from tidegate.pipeline import ParquetFolder, Store, bases, match_stream
 from tidegate.pipeline.building import Builder
-from tidegate.pipeline.malformed import ERROR
+from tidegate.pipeline.events.malformed import ERROR
 from tidegate.pipeline.matcher import Matcher
 from tidegate.pipeline.notifications import Notifier
 from tidegate.pipeline.shards import Plan

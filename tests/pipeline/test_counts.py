@@ -21,7 +21,7 @@ from tidegate.filters.meaning import allowed
 from tidegate.filters.valueset import ValueSet, line_of
 from tidegate.pipeline.counting import Counting, Counts
 from tidegate.pipeline.counts import LineCounts
-from tidegate.pipeline.malformed import ERROR
+from tidegate.pipeline.events.malformed import ERROR
 from tidegate.pipeline.sampling import Sample
 from tidegate.pipeline.statistics import Statistics
 

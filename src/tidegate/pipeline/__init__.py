@@ -4,6 +4,7 @@ From the bottom up:
 
 - `spark`: how is Spark started?
 - `store`: who has subscribed to what, at which version?
+- `events`: how do events come in?
 
 Not in a room yet:
 
@@ -23,7 +24,6 @@ Not in a room yet:
 - `counting`: What is counted of events, and how are counts put together?
 - `counts`: How often does each value of an attribute occur, if there may be any number of values?
 - `covering`: Which of many filters are covered by another one, and which mean the same?
-- `event_files`: How are events read from files?
 - `extents`: Which interval of each attribute does a subscription lie in?
 - `findings`: What was found out about the subscriptions of a store?
 - `following`: What have the micro-batches of a stream brought?
@@ -31,8 +31,6 @@ Not in a room yet:
 - `gathering`: How are past events counted on Spark?
 - `hulls`: Which few boxes cover many?
 - `imports`: How do subscriptions come out of files?
-- `letter_case`: Do names differ only in upper and lower case?
-- `malformed`: Which events are malformed?
 - `matcher`: Who wants these events, at a version of the store?
 - `matching`: Who wants these events, in Spark?
 - `meanings`: What does each stored subscription mean?

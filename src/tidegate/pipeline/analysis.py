@@ -32,8 +32,8 @@ from tidegate.filters.filter import Filter
 from tidegate.filters.schema import Schema
 from tidegate.pipeline import analysis_tasks as tasks
 from tidegate.pipeline.cells import Cells
+from tidegate.pipeline.events.letter_case import warn_of_case
 from tidegate.pipeline.findings import Analysis
-from tidegate.pipeline.letter_case import warn_of_case
 from tidegate.pipeline.meanings import meaning, read
 from tidegate.pipeline.popularity import popularity
 from tidegate.pipeline.scouts import Scouts

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from tidegate.pipeline.analysis import Tell
-    from tidegate.pipeline.event_files import EventFiles
+    from tidegate.pipeline.events.event_files import EventFiles
     from tidegate.pipeline.findings import Analysis, Kind
 
 _SHOWN = 2  # examples of each kind in the terminal
@@ -103,7 +103,7 @@ def _events(path: str | None, format: EventFormat | None) -> "EventFiles | None"
         if format is not None:
             raise TidegateError("--format is that of events: say --events as well")
         return None
-    from tidegate.pipeline.event_files import EventFiles
+    from tidegate.pipeline.events.event_files import EventFiles
 
     return EventFiles.find(path, None if format is None else format.value)
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from tidegate.filters.schema import Schema
-    from tidegate.pipeline.event_files import EventFiles
+    from tidegate.pipeline.events.event_files import EventFiles
     from tidegate.pipeline.store.store import Store
 
 _CHECKPOINT: Final = "_checkpoint"
@@ -250,7 +250,7 @@ class _Job:
         followed.show(out, self.shown)
 
     def _kept(self, events: "DataFrame") -> list[str]:
-        from tidegate.pipeline.event_files import CORRUPT
+        from tidegate.pipeline.events.event_files import CORRUPT
 
         if self.columns is not None:
             return self.columns
@@ -357,7 +357,7 @@ def _readable(path: Path | None) -> "Schema | None":
 
 
 def _events(path: str, format: EventFormat | None, stream: bool) -> "EventFiles":
-    from tidegate.pipeline.event_files import EventFiles
+    from tidegate.pipeline.events.event_files import EventFiles
 
     return EventFiles.find(path, None if format is None else format.value, later=stream)
 

@@ -25,7 +25,7 @@ from tidegate.pipeline.terminal import refusals
 
 if TYPE_CHECKING:
     from tidegate.pipeline.counts import LineCounts
-    from tidegate.pipeline.event_files import EventFiles
+    from tidegate.pipeline.events.event_files import EventFiles
     from tidegate.pipeline.statistics import Statistics
     from tidegate.pipeline.store.store import Store
 
@@ -53,7 +53,7 @@ def statistics(
     What is counted is added to what the store has, and kept there. Without events, what the store
     has is shown.
     """
-    from tidegate.pipeline.event_files import EventFiles
+    from tidegate.pipeline.events.event_files import EventFiles
     from tidegate.pipeline.statistics import latest
     from tidegate.pipeline.store.store import Store
 

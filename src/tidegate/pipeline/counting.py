@@ -26,7 +26,7 @@ from tidegate.filters.lines import OTHER_LINE, STRING
 from tidegate.filters.schema import Schema
 from tidegate.filters.valueset import ValueSet
 from tidegate.pipeline.counts import LISTED, AttributeCounts
-from tidegate.pipeline.malformed import ERROR, violations
+from tidegate.pipeline.events.malformed import ERROR, violations
 from tidegate.pipeline.predicate_counts import PredicateCounts
 from tidegate.pipeline.sampling import Sample
 

@@ -19,7 +19,7 @@ from tidegate.filters.meaning import allowed
 from tidegate.filters.schema import Schema
 from tidegate.filters.valueset import ValueSet
 from tidegate.pipeline.counting import Counting, Counts, counted_attributes
-from tidegate.pipeline.malformed import ERROR, checked
+from tidegate.pipeline.events.malformed import ERROR, checked
 from tidegate.pipeline.sampling import Sample
 from tidegate.pipeline.store import spark_reader
 from tidegate.pipeline.uses import most_used

@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Any, Final
 from tidegate.errors import SchemaError, TidegateError
 from tidegate.filters.schema import Schema
 from tidegate.pipeline import bases, compiling
-from tidegate.pipeline.letter_case import differing, warn_of_case
-from tidegate.pipeline.malformed import checked
+from tidegate.pipeline.events.letter_case import differing, warn_of_case
+from tidegate.pipeline.events.malformed import checked
 from tidegate.pipeline.notifications import ALWAYS, FORMS, Form
 from tidegate.pipeline.routing import SHARD, SLOT
 from tidegate.pipeline.store.objects import is_remote

@@ -19,8 +19,8 @@ from tidegate.engine.index import Index
 from tidegate.filters.schema import Schema
 from tidegate.pipeline import bases, compiling
 from tidegate.pipeline.bases import Base
+from tidegate.pipeline.events.malformed import ERROR, checked
 from tidegate.pipeline.findings import Slice
-from tidegate.pipeline.malformed import ERROR, checked
 from tidegate.pipeline.matcher import Matcher, matcher
 from tidegate.pipeline.store.store import Store
 

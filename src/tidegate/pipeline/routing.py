@@ -21,7 +21,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tidegate.pipeline.malformed import ERROR, sound
+from tidegate.pipeline.events.malformed import ERROR, sound
 from tidegate.pipeline.matcher import TAIL, Matcher, Visits
 
 SHARD: Final = "__tidegate_shard"

@@ -33,8 +33,8 @@ from tidegate.filters.schema import Schema
 from tidegate.filters.valueset import ValueSet
 from tidegate.pipeline.counting import Counts
 from tidegate.pipeline.counts import AttributeCounts
+from tidegate.pipeline.events.letter_case import warn_of_case
 from tidegate.pipeline.gathering import counted
-from tidegate.pipeline.letter_case import warn_of_case
 from tidegate.pipeline.spreading import entries
 from tidegate.pipeline.store.delta_log import ATTEMPTS, pause
 from tidegate.pipeline.store.objects import Bucket, Folder, beside

@@ -27,7 +27,7 @@ import pyarrow.fs as pafs
 from tidegate.errors import StoreError, TidegateError
 from tidegate.filters.schema import Schema
 from tidegate.pipeline import compiling, matching
-from tidegate.pipeline.letter_case import warn_of_case
+from tidegate.pipeline.events.letter_case import warn_of_case
 from tidegate.pipeline.matching import Wanted
 from tidegate.pipeline.notifications import Form
 from tidegate.pipeline.sinks import Sink, plain_path
