@@ -20,9 +20,10 @@ import tidegate as tg
 from bench.figure import Figure, timed
 from tidegate.lab.matching import PADRES_B, padres
 from tidegate.lab.trade import trade
-from tidegate.pipeline import Store, shards
+from tidegate.pipeline import Store
+from tidegate.pipeline.shards import shard_plan
+from tidegate.pipeline.shards.summaries import summary
 from tidegate.pipeline.store import load_index
-from tidegate.pipeline.summaries import summary
 from tidegate.pipeline.summary_index import met, summary_index, visited
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from tidegate.pipeline.shards import Plan
+    from tidegate.pipeline.shards.shard_plan import Plan
 
 SEED = 11
 RULES = 1_000_000  # of trade
@@ -83,7 +84,7 @@ class _Case:
     def figures(self, visits: float | None = None, load: float | None = None) -> Iterator[Figure]:
         """The plan beside a random split, and what it costs."""
         ours = self._planned(SHARDS)
-        random = shards.scattered(SHARDS)
+        random = shard_plan.scattered(SHARDS)
         placed = random.shards(self._ids, self._filters, self._parameters)
         thin = np.where(np.arange(len(placed)) % max(len(placed) // THINNED, 1) == 0, placed, -1)
         beside = self._split(placed, self._summaries(random, thin.astype(np.int32)))
@@ -128,7 +129,7 @@ class _Case:
         some = pa.array(np.random.default_rng(SEED).permutation(len(self._ids))[:SAMPLED])
         few = self._filters.take(some), self._parameters.take(some)
         with timed() as watch:
-            plan = shards.plan(*few, self._schema, count, self._past)
+            plan = shard_plan.plan(*few, self._schema, count, self._past)
         planning = watch.seconds
         with timed() as watch:
             where = plan.shards(self._ids, self._filters, self._parameters)

@@ -24,8 +24,8 @@ from tidegate.pipeline.building import Builder
 from tidegate.pipeline.events.malformed import ERROR
 from tidegate.pipeline.matcher import Matcher
 from tidegate.pipeline.notifications import Notifier
-from tidegate.pipeline.shards import Plan
-from tidegate.pipeline.shards import plan as make_plan
+from tidegate.pipeline.shards.shard_plan import Plan
+from tidegate.pipeline.shards.shard_plan import plan as make_plan
 from tidegate.pipeline.sinks import Sink
 from tidegate.pipeline.store import pins
 

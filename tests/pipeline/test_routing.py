@@ -21,7 +21,7 @@ from tidegate.pipeline.matcher import Matcher
 from tidegate.pipeline.names import NOWHERE, AddedNames, MappedNames, sorted_ids
 from tidegate.pipeline.notifications import Notifier
 from tidegate.pipeline.routing import SHARD, SLOT, Router, Slots
-from tidegate.pipeline.shards import scattered
+from tidegate.pipeline.shards.shard_plan import scattered
 from tidegate.pipeline.store import load_index
 from tidegate.pipeline.tail import Tail
 

@@ -5,6 +5,7 @@ From the bottom up:
 - `spark`: how is Spark started?
 - `store`: who has subscribed to what, at which version?
 - `events`: how do events come in?
+- `shards`: which subscriptions belong together?
 
 Not in a room yet:
 
@@ -24,12 +25,10 @@ Not in a room yet:
 - `counting`: What is counted of events, and how are counts put together?
 - `counts`: How often does each value of an attribute occur, if there may be any number of values?
 - `covering`: Which of many filters are covered by another one, and which mean the same?
-- `extents`: Which interval of each attribute does a subscription lie in?
 - `findings`: What was found out about the subscriptions of a store?
 - `following`: What have the micro-batches of a stream brought?
 - `formats`: How are subscriptions written in CSV, in JSON lines, in Parquet?
 - `gathering`: How are past events counted on Spark?
-- `hulls`: Which few boxes cover many?
 - `imports`: How do subscriptions come out of files?
 - `matcher`: Who wants these events, at a version of the store?
 - `matching`: Who wants these events, in Spark?
@@ -45,15 +44,12 @@ Not in a room yet:
 - `routing`: Where does an event have to go?
 - `sampling`: Which events stand for all of them?
 - `scouts`: Which filters can be seen at once to be covered?
-- `shards`: Which shard does a subscription belong to?
 - `sinks`: Where do the notifications of a stream go, and how often?
-- `splits`: Where should subscriptions be cut apart?
 - `spreading`: How are counted values spread between those that were counted one by one?
 - `statistics`: What do events look like, and how many of them does a predicate let through?
 - `steps`: How far has it come?
 - `streaming`: How does a stream of events become notifications, each delivered once?
 - `subsumption`: Which filters do others cover together, though none of them does alone?
-- `summaries`: What covers a shard?
 - `summary_index`: Which shards may have somebody for an event?
 - `summing`: What comes of all that is known about single subscriptions?
 - `tail`: What has changed since a base?

@@ -24,10 +24,10 @@ from tidegate.filters.notation import spell_schema
 from tidegate.filters.schema import Schema
 from tidegate.pipeline import bases
 from tidegate.pipeline.bases import Base, File, Shard
-from tidegate.pipeline.shards import Plan
+from tidegate.pipeline.shards.shard_plan import Plan
+from tidegate.pipeline.shards.summaries import summary
 from tidegate.pipeline.store import load_index
 from tidegate.pipeline.store.literals import PARAMETERS
-from tidegate.pipeline.summaries import summary
 from tidegate.pipeline.summary_index import summary_index, visited
 
 ROWS: Final = pa.schema(

@@ -21,9 +21,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tidegate.filters.schema import Schema
-from tidegate.pipeline import bases, shards, statistics
+from tidegate.pipeline import bases, statistics
 from tidegate.pipeline.bases import Base
 from tidegate.pipeline.building import ROWS, Builder, Built
+from tidegate.pipeline.shards import shard_plan
 from tidegate.pipeline.store import spark_reader
 from tidegate.pipeline.store.store import Store
 
@@ -65,7 +66,7 @@ def compile_base(
         events = None if past is None else past.sample
         few = spark_reader.sample(spark, store, version)
         columns = few["filter"].combine_chunks(), few["parameters"].combine_chunks()
-        plan = shards.plan(*columns, schema, count, events)
+        plan = shard_plan.plan(*columns, schema, count, events)
     builder = Builder(store.path, bases.new_name(version, schema), version, schema, plan)
     rows = spark_reader.state(spark, store, version)
     if plan is None:
@@ -87,7 +88,7 @@ def compile_base(
 class _Place:
     """What a task does that says which shards subscriptions go to."""
 
-    plan: shards.Plan
+    plan: shard_plan.Plan
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:

@@ -28,9 +28,9 @@ from tidegate.filters.filter import Filter
 from tidegate.filters.lines import Line, value_at
 from tidegate.filters.schema import Schema
 from tidegate.filters.values import Constant
-from tidegate.pipeline.extents import Extent, read_extents, usable
-from tidegate.pipeline.hulls import Boxes, Gauge, cover
-from tidegate.pipeline.shards import Plan
+from tidegate.pipeline.shards.extents import Extent, read_extents, usable
+from tidegate.pipeline.shards.hulls import Boxes, Gauge, cover
+from tidegate.pipeline.shards.shard_plan import Plan
 
 BUDGET: Final = 1_024
 """The filters of a summary, unless somebody says otherwise.
@@ -45,7 +45,7 @@ def summary(
 ) -> list[Filter]:
     """At most so many filters that together cover the stored subscriptions of a shard.
 
-    >>> from tidegate.pipeline.shards import scattered
+    >>> from tidegate.pipeline.shards.shard_plan import scattered
     >>> from tidegate.pipeline.store.literals import PARAMETERS
     >>> texts = ["x BETWEEN 1 AND 5 AND y LIKE '%a%'", "x IN (6, 9)", "x > 100 AND x < 7"]
     >>> schema = Schema({"x": "bigint", "y": "string"})

@@ -13,14 +13,14 @@ import pyarrow as pa
 import pytest
 from numpy.typing import NDArray
 
-from tests.pipeline.shard_rows import SCHEMA, Stored, draw, take
+from tests.pipeline.shards.shard_rows import SCHEMA, Stored, draw, take
 from tidegate.engine.index import Index
 from tidegate.filters.schema import Schema
 from tidegate.lab.trade import Trade, trade
-from tidegate.pipeline import shards
-from tidegate.pipeline.shards import Plan, plan, scattered
+from tidegate.pipeline.shards import shard_plan
+from tidegate.pipeline.shards.shard_plan import Plan, plan, scattered
+from tidegate.pipeline.shards.summaries import summary
 from tidegate.pipeline.store import load_index
-from tidegate.pipeline.summaries import summary
 
 NUMBERS = Schema({"x": "bigint", "y": "bigint", "s": "string"})
 
@@ -55,7 +55,7 @@ def test_the_same_rows_have_the_same_shards_in_any_order_and_company(
     for size in (1, 17):
         pieces = [how.shards(*take(case.stored, order[i : i + size])) for i in range(0, 51, size)]
         assert np.concatenate(pieces).tolist() == whole[order[:51]].tolist()
-    monkeypatch.setattr(shards, "_ROWS", 40)
+    monkeypatch.setattr(shard_plan, "_ROWS", 40)
     encoded = case.stored.filters.dictionary_encode()
     found = how.shards(case.stored.ids, encoded, case.stored.parameters)
     assert found.tolist() == whole.tolist()

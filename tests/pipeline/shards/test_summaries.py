@@ -14,15 +14,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.pipeline.shard_rows import SCHEMA, Case, draw, take
+from tests.pipeline.shards.shard_rows import SCHEMA, Case, draw, take
 from tidegate.engine.index import Index
 from tidegate.filters.expression import Operator
 from tidegate.filters.schema import Schema
-from tidegate.pipeline import extents, hulls, summaries
-from tidegate.pipeline.hulls import Boxes, Gauge, cover, reduced
-from tidegate.pipeline.shards import Plan, plan, scattered
+from tidegate.pipeline.shards import extents, hulls, summaries
+from tidegate.pipeline.shards.hulls import Boxes, Gauge, cover, reduced
+from tidegate.pipeline.shards.shard_plan import Plan, plan, scattered
+from tidegate.pipeline.shards.summaries import summary
 from tidegate.pipeline.store.literals import PARAMETERS
-from tidegate.pipeline.summaries import summary
 
 
 @cache

@@ -27,8 +27,8 @@ from tidegate.engine.events.batch import Batch
 from tidegate.engine.index import Index
 from tidegate.filters.notation import read_schema, spell_schema
 from tidegate.filters.schema import Schema
-from tidegate.pipeline.extents import Extent, Extents, read_extents, usable
-from tidegate.pipeline.splits import Cut, Sample, Scatter, Tree, split
+from tidegate.pipeline.shards.cut_tree import Cut, Sample, Scatter, Tree, split
+from tidegate.pipeline.shards.extents import Extent, Extents, read_extents, usable
 from tidegate.pipeline.store import load_index
 
 Integers: TypeAlias = NDArray[np.int64]

@@ -1,0 +1,7 @@
+"""Which subscriptions belong together?
+
+- `extents`: which interval of each attribute a subscription lies in
+- `cut_tree`: where subscriptions should be cut apart
+- `shard_plan`: which shard a subscription belongs to
+- `hulls`: which few boxes cover many; `summaries`: which filters cover a shard
+"""
