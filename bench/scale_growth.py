@@ -80,9 +80,10 @@ def _measured(size: int) -> dict[str, float]:
 
 
 def _measure(size: int) -> dict[str, float]:
-    from tidegate.pipeline import Store, compiling, statistics
+    from tidegate.pipeline import Store, compiling
     from tidegate.pipeline.matching import match
     from tidegate.pipeline.spark.session import session
+    from tidegate.pipeline.statistics import statistics
 
     found: dict[str, float] = {}
 

@@ -6,6 +6,7 @@ From the bottom up:
 - `store`: who has subscribed to what, at which version?
 - `events`: how do events come in?
 - `shards`: which subscriptions belong together?
+- `statistics`: what do events look like?
 
 Not in a room yet:
 
@@ -22,13 +23,10 @@ Not in a room yet:
 - `commands`: The command `tidegate subs`: a subscription store from the command line.
 - `compiling`: How does a version of the store become a base?
 - `copies`: Where on this machine is a file of a remote store?
-- `counting`: What is counted of events, and how are counts put together?
-- `counts`: How often does each value of an attribute occur, if there may be any number of values?
 - `covering`: Which of many filters are covered by another one, and which mean the same?
 - `findings`: What was found out about the subscriptions of a store?
 - `following`: What have the micro-batches of a stream brought?
 - `formats`: How are subscriptions written in CSV, in JSON lines, in Parquet?
-- `gathering`: How are past events counted on Spark?
 - `imports`: How do subscriptions come out of files?
 - `matcher`: Who wants these events, at a version of the store?
 - `matching`: Who wants these events, in Spark?
@@ -39,14 +37,10 @@ Not in a room yet:
 - `pieces`: Of which simple pieces is a filter made?
 - `plots`: How does a distribution look?
 - `popularity`: How often do events match each subscription?
-- `predicate_counts`: How many events meet each of very many predicates?
 - `redundancy`: Which filters of a cell do others make redundant?
 - `routing`: Where does an event have to go?
-- `sampling`: Which events stand for all of them?
 - `scouts`: Which filters can be seen at once to be covered?
 - `sinks`: Where do the notifications of a stream go, and how often?
-- `spreading`: How are counted values spread between those that were counted one by one?
-- `statistics`: What do events look like, and how many of them does a predicate let through?
 - `steps`: How far has it come?
 - `streaming`: How does a stream of events become notifications, each delivered once?
 - `subsumption`: Which filters do others cover together, though none of them does alone?
@@ -56,7 +50,6 @@ Not in a room yet:
 - `tally`: How many notifications are in these files?
 - `tasks`: What does a task do that matches events?
 - `terminal`: How do commands talk to people?
-- `uses`: Which predicates do subscriptions use most?
 - `vacuuming`: What of a store does nobody need any more?
 - `writing`: Is everything that was written where it is looked for?
 
@@ -86,11 +79,11 @@ _ON_DEMAND: Final = {
     "Commit": "tidegate.pipeline.store.delta_log",
     "Hook": "tidegate.pipeline.sinks",
     "ParquetFolder": "tidegate.pipeline.sinks",
-    "Statistics": "tidegate.pipeline.statistics",
+    "Statistics": "tidegate.pipeline.statistics.statistics",
     "Store": "tidegate.pipeline.store.store",
     "StoredSubscription": "tidegate.pipeline.store.store",
-    "gather": "tidegate.pipeline.statistics",
-    "latest": "tidegate.pipeline.statistics",
+    "gather": "tidegate.pipeline.statistics.statistics",
+    "latest": "tidegate.pipeline.statistics.statistics",
     "match": "tidegate.pipeline.matching",
     "match_stream": "tidegate.pipeline.streaming",
     "vacuum": "tidegate.pipeline.vacuuming",
@@ -99,7 +92,7 @@ _ON_DEMAND: Final = {
 if TYPE_CHECKING:
     from tidegate.pipeline.matching import match
     from tidegate.pipeline.sinks import Hook, ParquetFolder
-    from tidegate.pipeline.statistics import Statistics, gather, latest
+    from tidegate.pipeline.statistics.statistics import Statistics, gather, latest
     from tidegate.pipeline.store.delta_log import Commit
     from tidegate.pipeline.store.store import Store, StoredSubscription
     from tidegate.pipeline.streaming import match_stream

@@ -24,9 +24,9 @@ from tidegate.pipeline.spark.session import failures
 from tidegate.pipeline.terminal import refusals
 
 if TYPE_CHECKING:
-    from tidegate.pipeline.counts import LineCounts
     from tidegate.pipeline.events.event_files import EventFiles
-    from tidegate.pipeline.statistics import Statistics
+    from tidegate.pipeline.statistics.statistics import Statistics
+    from tidegate.pipeline.statistics.value_counts import LineCounts
     from tidegate.pipeline.store.store import Store
 
 _SHOWN: Final = 3  # heavy values of an attribute
@@ -54,7 +54,7 @@ def statistics(
     has is shown.
     """
     from tidegate.pipeline.events.event_files import EventFiles
-    from tidegate.pipeline.statistics import latest
+    from tidegate.pipeline.statistics.statistics import latest
     from tidegate.pipeline.store.store import Store
 
     with refusals(), failures():
@@ -81,7 +81,7 @@ def _gather(
     store: "Store", files: "EventFiles", anew: bool, master: str, *, quiet: bool
 ) -> "Statistics":
     from tidegate.pipeline.spark.session import session
-    from tidegate.pipeline.statistics import gather
+    from tidegate.pipeline.statistics.statistics import gather
     from tidegate.pipeline.steps import Watch
 
     with waiting("starting Spark") as done, session(master, "tidegate statistics") as spark:
@@ -186,7 +186,7 @@ def _cells(line: "LineCounts", events: int) -> tuple[str, ...]:
 
 
 def _value(line: "LineCounts", key: Any) -> str:
-    from tidegate.pipeline.spreading import value_of
+    from tidegate.pipeline.statistics.spread import value_of
 
     text = str(value_of(line.on_line(), key))
     shown = text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
@@ -244,7 +244,7 @@ def _plain_line(line: "LineCounts") -> dict[str, Any]:
 
 def _plain_value(line: "LineCounts", key: Any) -> Any:
     """A value as JSON has it: numbers that JSON does not have, days and moments are texts."""
-    from tidegate.pipeline.spreading import value_of
+    from tidegate.pipeline.statistics.spread import value_of
 
     value = value_of(line.on_line(), key)
     if isinstance(value, float) and not math.isfinite(value):

@@ -21,10 +21,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tidegate.filters.schema import Schema
-from tidegate.pipeline import bases, statistics
+from tidegate.pipeline import bases
 from tidegate.pipeline.bases import Base
 from tidegate.pipeline.building import ROWS, Builder, Built
 from tidegate.pipeline.shards import shard_plan
+from tidegate.pipeline.statistics import statistics
 from tidegate.pipeline.store import spark_reader
 from tidegate.pipeline.store.store import Store
 

@@ -22,7 +22,7 @@ from tidegate.engine.events.batch import Batch, Column
 from tidegate.filters.lines import Line, days, microseconds, value_at
 from tidegate.filters.schema import Schema
 from tidegate.filters.values import OTHER, Value
-from tidegate.pipeline.counts import AttributeCounts, LineCounts
+from tidegate.pipeline.statistics.value_counts import AttributeCounts, LineCounts
 
 RANGES: Final = 64
 """Into which the values that are not heavy are put."""

@@ -13,15 +13,15 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner, Result
 
-from tests.pipeline.test_counts import counted
+from tests.pipeline.statistics.test_value_counts import counted
 from tidegate import Attribute, Schema, parse
 from tidegate.algebra.distribution import probability
 from tidegate.algebra.selectivity import estimate
 from tidegate.cli import app
 from tidegate.errors import MeasureError, StoreError, TidegateError
 from tidegate.pipeline import Statistics, Store, command_statistics, gather, latest
-from tidegate.pipeline import statistics as module
-from tidegate.pipeline.uses import most_used
+from tidegate.pipeline.statistics import statistics as module
+from tidegate.pipeline.statistics.used_predicates import most_used
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -31,11 +31,11 @@ from tidegate.filters.expression import Predicate
 from tidegate.filters.meaning import allowed
 from tidegate.filters.schema import Schema
 from tidegate.filters.valueset import ValueSet
-from tidegate.pipeline.counting import Counts
-from tidegate.pipeline.counts import AttributeCounts
 from tidegate.pipeline.events.letter_case import warn_of_case
-from tidegate.pipeline.gathering import counted
-from tidegate.pipeline.spreading import entries
+from tidegate.pipeline.statistics.counting import Counts
+from tidegate.pipeline.statistics.gather_job import counted
+from tidegate.pipeline.statistics.spread import entries
+from tidegate.pipeline.statistics.value_counts import AttributeCounts
 from tidegate.pipeline.store.delta_log import ATTEMPTS, pause
 from tidegate.pipeline.store.objects import Bucket, Folder, beside
 from tidegate.pipeline.store.store import Store

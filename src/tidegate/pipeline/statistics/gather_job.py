@@ -18,11 +18,11 @@ from tidegate.filters.expression import attribute_path
 from tidegate.filters.meaning import allowed
 from tidegate.filters.schema import Schema
 from tidegate.filters.valueset import ValueSet
-from tidegate.pipeline.counting import Counting, Counts, counted_attributes
 from tidegate.pipeline.events.malformed import ERROR, checked
-from tidegate.pipeline.sampling import Sample
+from tidegate.pipeline.statistics.counting import Counting, Counts, counted_attributes
+from tidegate.pipeline.statistics.event_sample import Sample
+from tidegate.pipeline.statistics.used_predicates import most_used
 from tidegate.pipeline.store import spark_reader
-from tidegate.pipeline.uses import most_used
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

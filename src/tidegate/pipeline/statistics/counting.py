@@ -25,10 +25,10 @@ from tidegate.filters.expression import attribute_path
 from tidegate.filters.lines import OTHER_LINE, STRING
 from tidegate.filters.schema import Schema
 from tidegate.filters.valueset import ValueSet
-from tidegate.pipeline.counts import LISTED, AttributeCounts
 from tidegate.pipeline.events.malformed import ERROR, violations
-from tidegate.pipeline.predicate_counts import PredicateCounts
-from tidegate.pipeline.sampling import Sample
+from tidegate.pipeline.statistics.event_sample import Sample
+from tidegate.pipeline.statistics.predicate_counts import PredicateCounts
+from tidegate.pipeline.statistics.value_counts import LISTED, AttributeCounts
 
 PREDICATES: Final = 20_000
 """Predicates whose counts are kept: those of the last run first."""

@@ -19,11 +19,11 @@ from tidegate.filters.expression import Predicate
 from tidegate.filters.lines import OTHER_LINE, key_of
 from tidegate.filters.meaning import allowed
 from tidegate.filters.valueset import ValueSet, line_of
-from tidegate.pipeline.counting import Counting, Counts
-from tidegate.pipeline.counts import LineCounts
 from tidegate.pipeline.events.malformed import ERROR
-from tidegate.pipeline.sampling import Sample
-from tidegate.pipeline.statistics import Statistics
+from tidegate.pipeline.statistics.counting import Counting, Counts
+from tidegate.pipeline.statistics.event_sample import Sample
+from tidegate.pipeline.statistics.statistics import Statistics
+from tidegate.pipeline.statistics.value_counts import LineCounts
 
 SCHEMA = Schema(
     "flag BOOLEAN, tiny TINYINT, big BIGINT, single FLOAT, double DOUBLE, small DECIMAL(6,2), "
@@ -238,7 +238,7 @@ def test_a_sample_is_uniform_however_it_was_merged() -> None:
 
 
 def test_a_sample_of_long_texts_is_smaller(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tidegate.pipeline.sampling._BYTES", 10_000)
+    monkeypatch.setattr("tidegate.pipeline.statistics.event_sample._BYTES", 10_000)
     found = Sample(1_000)
     for seed in range(5):
         some = pa.record_batch({"text": pa.array(["x" * 100] * 50)})
