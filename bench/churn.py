@@ -136,8 +136,8 @@ def _in_bulk(folder: Path) -> Turn:
 
 
 def _streaming(folder: Path) -> Turn:
-    from tidegate.pipeline import bases
-    from tidegate.pipeline.building import ROWS, Builder
+    from tidegate.pipeline.bases import catalog
+    from tidegate.pipeline.bases.shard_builder import ROWS, Builder
     from tidegate.pipeline.matcher import TAIL, matcher
     from tidegate.pipeline.store.store import Store
 
@@ -152,8 +152,8 @@ def _streaming(folder: Path) -> Turn:
     store.add_many(pa.table(rules))
     version = store.version()
     state = store.subscriptions().sort_by("id").select(ROWS.names)
-    builder = Builder(store.path, bases.new_name(version, schema), version, schema)
-    base = bases.publish(store.path, builder.base([builder.shard(0, [state])], None, time.time()))
+    builder = Builder(store.path, catalog.new_name(version, schema), version, schema)
+    base = catalog.publish(store.path, builder.base([builder.shard(0, [state])], None, time.time()))
     each = max(SIZE // STEP, 1)
     events = EVENTS.to_batches()[0]
 

@@ -24,7 +24,8 @@ from bench.figure import Figure
 from bench.processes import private_memory
 from tidegate.lab.matching import PADRES_B, padres
 from tidegate.lab.trade import Trade, narrowed, trade
-from tidegate.pipeline import Store, bases, compiling
+from tidegate.pipeline import Store
+from tidegate.pipeline.bases import catalog, compile_job
 from tidegate.pipeline.matching import Wanted, match, matched
 
 if TYPE_CHECKING:
@@ -102,7 +103,7 @@ class Case:
         for part in range(8):
             pq.write_table(drawn.slice(part * half, half), place / f"events/{part}.parquet")
         started = time.perf_counter()
-        compiling.compile_base(self.store, spark, workload.schema, self.store.version())
+        compile_job.compile_base(self.store, spark, workload.schema, self.store.version())
         self.compile_seconds = time.perf_counter() - started
         self.check()
 
@@ -311,7 +312,7 @@ _COUNTED = "event bigint, matches bigint, version bigint, error string"
 def _tailed(events: DataFrame, store: Store, version: int) -> DataFrame:
     """Counts at a version whose changes are all in the tail."""
     assert store.schema is not None
-    base = bases.newest(store.path, bases.fingerprint(store.schema), version)
+    base = catalog.newest(store.path, catalog.fingerprint(store.schema), version)
     assert base is not None
     return matched(
         events, Wanted(store, store.schema, version, base.name, "counts", ["event"], None)

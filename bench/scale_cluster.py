@@ -26,7 +26,8 @@ import tidegate
 from bench.figure import Figure
 from bench.processes import cpu_seconds, executor, private_memory
 from tidegate.lab.trade import Trade, trade
-from tidegate.pipeline import Store, compiling
+from tidegate.pipeline import Store
+from tidegate.pipeline.bases import compile_job
 from tidegate.pipeline.matching import match
 from tidegate.pipeline.spark.cluster import Cluster, cluster
 from tidegate.pipeline.spark.session import session
@@ -118,7 +119,7 @@ class _Case:
             pq.write_table(own, self.place / name / f"{part}.parquet")
 
     def compile(self, spark: SparkSession) -> None:
-        compiling.compile_base(self.store, spark, self.workload.schema, self.store.version())
+        compile_job.compile_base(self.store, spark, self.workload.schema, self.store.version())
 
     def matched(self, spark: SparkSession, events: str, form: Any) -> DataFrame:
         found = spark.read.parquet(str(self.place / events))

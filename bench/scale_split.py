@@ -21,10 +21,10 @@ from bench.figure import Figure, timed
 from tidegate.lab.matching import PADRES_B, padres
 from tidegate.lab.trade import trade
 from tidegate.pipeline import Store
+from tidegate.pipeline.bases.summary_index import met, summary_index, visited
 from tidegate.pipeline.shards import shard_plan
 from tidegate.pipeline.shards.summaries import summary
 from tidegate.pipeline.store import load_index
-from tidegate.pipeline.summary_index import met, summary_index, visited
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

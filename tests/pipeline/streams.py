@@ -19,8 +19,9 @@ import pyarrow as pa
 
 import tidegate as tg
 from tidegate.filters.literals import decode
-from tidegate.pipeline import ParquetFolder, Store, bases, match_stream
-from tidegate.pipeline.building import Builder
+from tidegate.pipeline import ParquetFolder, Store, match_stream
+from tidegate.pipeline.bases import catalog
+from tidegate.pipeline.bases.shard_builder import Builder
 from tidegate.pipeline.events.malformed import ERROR
 from tidegate.pipeline.matcher import Matcher
 from tidegate.pipeline.notifications import Notifier
@@ -183,7 +184,7 @@ def write_base(
     schema: tg.Schema | None = None,
     shards: int = 1,
     plan: Plan | None = None,
-) -> bases.Base:
+) -> catalog.Base:
     """Compile a version without Spark, to shards by a plan, or by the one made for them."""
     version = store.version() if version is None else version
     schema = tg.Schema(EVENTS) if schema is None else schema
@@ -192,10 +193,10 @@ def write_base(
     if plan is None and shards > 1:
         plan = make_plan(columns[1], columns[2], schema, shards)
     where = np.zeros(len(rows), np.int32) if plan is None else plan.shards(*columns)
-    name = bases.new_name(version, schema)
+    name = catalog.new_name(version, schema)
     builder = Builder(store.path, name, version, schema, plan)
     built = [builder.shard(k, [rows.filter(pa.array(where == k))]) for k in range(shards)]
-    return bases.publish(store.path, builder.base(built, None, time.time()))
+    return catalog.publish(store.path, builder.base(built, None, time.time()))
 
 
 def found_by(matcher: Matcher, events: pa.Table) -> list[tuple[int, str]]:

@@ -14,7 +14,7 @@ from tests.engine.test_quotes import QUOTES, made_up_quotes, read_quotes
 from tests.filters.test_spark import ask, store
 from tests.pipeline import streams
 from tidegate.errors import SchemaError, TidegateError
-from tidegate.pipeline import bases
+from tidegate.pipeline.bases import catalog
 from tidegate.pipeline.matcher import Matcher
 from tidegate.pipeline.matching import match
 from tidegate.pipeline.store.store import Store
@@ -78,8 +78,8 @@ def test_the_whole_language_is_matched_as_spark_does(language: Language, shards:
         streams.write_base(language.store, schema=language.schema, shards=shards)
     found = match(language.events, language.store, columns=["row"], shards=shards)
     assert pairs(found) == language.expected
-    events = bases.fingerprint(language.schema)
-    base = bases.newest(language.store.path, events, language.store.version(), shards)
+    events = catalog.fingerprint(language.schema)
+    base = catalog.newest(language.store.path, events, language.store.version(), shards)
     assert base is not None
     assert base.subscriptions == len(language.filters)
     assert (base.summary is None) == (shards == 1)

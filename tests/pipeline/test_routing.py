@@ -16,9 +16,9 @@ import tidegate as tg
 from tests.pipeline import streams
 from tidegate.engine.scan import ScanIndex
 from tidegate.pipeline import Store
+from tidegate.pipeline.bases.names import NOWHERE, AddedNames, MappedNames, sorted_ids
 from tidegate.pipeline.events.malformed import ERROR
 from tidegate.pipeline.matcher import Matcher
-from tidegate.pipeline.names import NOWHERE, AddedNames, MappedNames, sorted_ids
 from tidegate.pipeline.notifications import Notifier
 from tidegate.pipeline.routing import SHARD, SLOT, Router, Slots
 from tidegate.pipeline.shards.shard_plan import scattered

@@ -17,7 +17,8 @@ import tidegate as tg
 from tests.pipeline import streams
 from tests.pipeline.streams import Stream
 from tidegate.errors import SchemaError, StoreError, TidegateError
-from tidegate.pipeline import Hook, ParquetFolder, Store, bases, compiling, match_stream, matching
+from tidegate.pipeline import Hook, ParquetFolder, Store, match_stream, matching
+from tidegate.pipeline.bases import catalog, compile_job
 from tidegate.pipeline.matcher import Matcher, matcher
 from tidegate.pipeline.sinks import Sink
 from tidegate.pipeline.store import pins
@@ -75,15 +76,15 @@ def wait_until(done: Callable[[], bool]) -> None:
 
 
 def newest_base(store: Store, schema: tg.Schema) -> int:
-    found = bases.newest(store.path, bases.fingerprint(schema), store.version())
+    found = catalog.newest(store.path, catalog.fingerprint(schema), store.version())
     return -1 if found is None else found.version
 
 
 def test_changes_count_from_the_next_batch_and_every_version_reproduces_its_notifications(
     spark: "SparkSession", tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    never = partial(compiling.KeepCompiled, changes=1_000_000)
-    monkeypatch.setattr(compiling, "KeepCompiled", never)
+    never = partial(compile_job.KeepCompiled, changes=1_000_000)
+    monkeypatch.setattr(compile_job, "KeepCompiled", never)
     stream = streams.make(tmp_path, batches=6, size=8)
     store = stream.store
     made: dict[int, int] = {}
@@ -127,8 +128,8 @@ def test_a_query_that_runs_sees_what_comes_and_bases_are_made_beside_it(
     spark: "SparkSession", tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = set(threading.enumerate())
-    often = partial(compiling.KeepCompiled, changes=10, seconds=0.05)
-    monkeypatch.setattr(compiling, "KeepCompiled", often)
+    often = partial(compile_job.KeepCompiled, changes=10, seconds=0.05)
+    monkeypatch.setattr(compile_job, "KeepCompiled", often)
     stream = streams.make(tmp_path, batches=1, size=5)
     query = match_stream(
         stream.source(spark),

@@ -8,10 +8,11 @@ import pyarrow as pa
 import pytest
 
 import tidegate as tg
-from tidegate.pipeline import Store, bases, tail
-from tidegate.pipeline.building import ROWS, Builder
+from tidegate.pipeline import Store, tail
+from tidegate.pipeline.bases import catalog
+from tidegate.pipeline.bases.names import NOWHERE, AddedNames
+from tidegate.pipeline.bases.shard_builder import ROWS, Builder
 from tidegate.pipeline.matcher import Matcher
-from tidegate.pipeline.names import NOWHERE, AddedNames
 from tidegate.pipeline.store import change_files, delta_log
 
 SCHEMA = tg.Schema({"symbol": "string", "price": "double"})
@@ -26,10 +27,10 @@ def followed(tmp_path: Path) -> tuple[Store, Matcher]:
     store = Store.create(tmp_path / "store", SCHEMA)
     store.add_many(rules([f"i{i}" for i in range(SIZE)]))
     version = store.version()
-    builder = Builder(store.path, bases.new_name(version, SCHEMA), version, SCHEMA)
+    builder = Builder(store.path, catalog.new_name(version, SCHEMA), version, SCHEMA)
     state = store.subscriptions().sort_by("id").select(ROWS.names)
     built = builder.base([builder.shard(0, [state])], None, time.time())
-    return store, Matcher(store.path, bases.publish(store.path, built))
+    return store, Matcher(store.path, catalog.publish(store.path, built))
 
 
 def rules(ids: list[str]) -> pa.Table:

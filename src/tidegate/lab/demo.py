@@ -35,7 +35,7 @@ import tidegate as tg
 from tidegate.console import waiting
 from tidegate.filters.literals import spell
 from tidegate.lab.trade import Trade, trade
-from tidegate.pipeline.bases import fingerprint
+from tidegate.pipeline.bases.catalog import fingerprint
 from tidegate.pipeline.following import Followed, follow, lag
 from tidegate.pipeline.sinks import NOTIFICATIONS, ParquetFolder
 from tidegate.pipeline.spark.session import session

@@ -7,22 +7,19 @@ From the bottom up:
 - `events`: how do events come in?
 - `shards`: which subscriptions belong together?
 - `statistics`: what do events look like?
+- `bases`: how does a version become files that workers map?
 
 Not in a room yet:
 
 - `analysis`: What do the subscriptions of a store look like?
 - `analysis_page`: What has an analysis found, for somebody with a browser?
 - `analysis_tasks`: What do the tasks of an analysis do?
-- `bases`: What is a compiled base?
-- `building`: How do subscriptions become the files of a base?
 - `cells`: Which filters have to be compared with each other?
 - `command_analyse`: The command `tidegate analyse`: what do the subscriptions of a store look like?
 - `command_cluster`: The command `tidegate cluster`: a command on a cluster of several
 - `command_match`: The command `tidegate match`: events from files, notifications into files.
 - `command_statistics`: The command `tidegate statistics`: what do events look like?
 - `commands`: The command `tidegate subs`: a subscription store from the command line.
-- `compiling`: How does a version of the store become a base?
-- `copies`: Where on this machine is a file of a remote store?
 - `covering`: Which of many filters are covered by another one, and which mean the same?
 - `findings`: What was found out about the subscriptions of a store?
 - `following`: What have the micro-batches of a stream brought?
@@ -32,7 +29,6 @@ Not in a room yet:
 - `matching`: Who wants these events, in Spark?
 - `meanings`: What does each stored subscription mean?
 - `mergers`: Which filters could be one?
-- `names`: Which subscription, of which subscriber, is a number?
 - `notifications`: What comes out for a batch of events?
 - `pieces`: Of which simple pieces is a filter made?
 - `plots`: How does a distribution look?
@@ -44,13 +40,11 @@ Not in a room yet:
 - `steps`: How far has it come?
 - `streaming`: How does a stream of events become notifications, each delivered once?
 - `subsumption`: Which filters do others cover together, though none of them does alone?
-- `summary_index`: Which shards may have somebody for an event?
 - `summing`: What comes of all that is known about single subscriptions?
 - `tail`: What has changed since a base?
 - `tally`: How many notifications are in these files?
 - `tasks`: What does a task do that matches events?
 - `terminal`: How do commands talk to people?
-- `vacuuming`: What of a store does nobody need any more?
 - `writing`: Is everything that was written where it is looked for?
 
 Importing this package loads none of them, nor Spark, Arrow or Delta Lake: a name is loaded when
@@ -86,16 +80,16 @@ _ON_DEMAND: Final = {
     "latest": "tidegate.pipeline.statistics.statistics",
     "match": "tidegate.pipeline.matching",
     "match_stream": "tidegate.pipeline.streaming",
-    "vacuum": "tidegate.pipeline.vacuuming",
+    "vacuum": "tidegate.pipeline.bases.vacuuming",
 }
 
 if TYPE_CHECKING:
+    from tidegate.pipeline.bases.vacuuming import vacuum
     from tidegate.pipeline.matching import match
     from tidegate.pipeline.sinks import Hook, ParquetFolder
     from tidegate.pipeline.statistics.statistics import Statistics, gather, latest
     from tidegate.pipeline.store.delta_log import Commit
     from tidegate.pipeline.store.store import Store, StoredSubscription
     from tidegate.pipeline.streaming import match_stream
-    from tidegate.pipeline.vacuuming import vacuum
 else:  # type checkers would take any name for one that `__getattr__` knows
     __getattr__ = on_demand(globals(), _ON_DEMAND)

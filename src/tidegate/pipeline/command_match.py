@@ -364,9 +364,9 @@ def _events(path: str, format: EventFormat | None, stream: bool) -> "EventFiles"
 
 def _show_misfits(store: "Store", events: "DataFrame") -> None:
     """Tell about subscriptions that cannot match events of this schema."""
-    from tidegate.pipeline import bases
+    from tidegate.pipeline.bases import catalog
 
-    base = bases.newest(store.path, _compiled_for(store, events), store.version())
+    base = catalog.newest(store.path, _compiled_for(store, events), store.version())
     if base is not None and base.refused:
         err.print(f"{base.refused:,} subscriptions do not fit the events and match none:")
         err.print(f"  {escape(base.reasons[0])}")
@@ -375,9 +375,9 @@ def _show_misfits(store: "Store", events: "DataFrame") -> None:
 def _compiled_for(store: "Store", events: "DataFrame") -> str:
     """The fingerprint of the schema that the store is compiled for."""
     from tidegate.filters.schema import Schema
-    from tidegate.pipeline import bases
+    from tidegate.pipeline.bases import catalog
 
-    return bases.fingerprint(store.schema or Schema(events.schema))
+    return catalog.fingerprint(store.schema or Schema(events.schema))
 
 
 @contextmanager

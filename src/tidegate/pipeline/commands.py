@@ -211,8 +211,8 @@ def vacuum(
     ] = None,
 ) -> None:
     """Remove files that no version needs which is the newest or pinned by a streaming query."""
+    from tidegate.pipeline.bases.vacuuming import vacuum
     from tidegate.pipeline.store import pins
-    from tidegate.pipeline.vacuuming import vacuum
 
     with refusals():
         opened = _open(store)

@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from tidegate.errors import TidegateError
-from tidegate.pipeline import bases
+from tidegate.pipeline.bases import catalog
 from tidegate.pipeline.sinks import ParquetFolder
 from tidegate.pipeline.spark.session import reason
 from tidegate.pipeline.steps import Watch, rate
@@ -135,7 +135,7 @@ def follow(
 def lag(store: Store, compiled_for: str) -> tuple[int, int]:
     """The newest version of a store, and how many changes came since its newest base."""
     version = store.version()
-    base = bases.newest(store.path, compiled_for, version)
+    base = catalog.newest(store.path, compiled_for, version)
     since = -1 if base is None else base.version
     if since == version:
         return version, 0

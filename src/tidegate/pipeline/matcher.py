@@ -24,12 +24,12 @@ import pyarrow as pa
 
 from tidegate.engine.index import Index
 from tidegate.errors import StoreError
-from tidegate.pipeline import bases
-from tidegate.pipeline.bases import Base, File
-from tidegate.pipeline.names import NOWHERE, MappedNames
+from tidegate.pipeline.bases import catalog
+from tidegate.pipeline.bases.catalog import Base, File
+from tidegate.pipeline.bases.names import NOWHERE, MappedNames
+from tidegate.pipeline.bases.summary_index import visited
 from tidegate.pipeline.store.literals import Rows
 from tidegate.pipeline.store.store import Store
-from tidegate.pipeline.summary_index import visited
 from tidegate.pipeline.tail import Part, Tail
 
 TAIL: Final = -1
@@ -144,7 +144,7 @@ class Matcher:
         if names is None:
             file = self.base.shards[shard].names
             path = self._local(file)
-            bases.require_whole(path, file)
+            catalog.require_whole(path, file)
             with pa.memory_map(str(path)) as source:
                 names = self._names[shard] = MappedNames(pa.ipc.open_file(source).read_all())
         return names
@@ -153,7 +153,7 @@ class Matcher:
         return Index.open(self._local(file), apart=True)
 
     def _local(self, file: File) -> Any:
-        path, held = bases.local(self._path, file)
+        path, held = catalog.local(self._path, file)
         self._held.append(held)
         return path
 
@@ -166,7 +166,7 @@ def matcher(store: str, base: str, version: int) -> Matcher:
     key = (store, base)
     found = _matchers.pop(key, None)
     if found is None or found.version > version:
-        found = Matcher(store, bases.named(store, base))
+        found = Matcher(store, catalog.named(store, base))
     if found.version < version:
         found.advance(version)
     _matchers[key] = found

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tidegate.errors import SchemaError, TidegateError
 from tidegate.filters.schema import Schema
-from tidegate.pipeline import bases, compiling
+from tidegate.pipeline.bases import catalog, compile_job
 from tidegate.pipeline.events.letter_case import differing, warn_of_case
 from tidegate.pipeline.events.malformed import checked
 from tidegate.pipeline.notifications import ALWAYS, FORMS, Form
@@ -73,7 +73,7 @@ def match(
     if version is None and not streaming:
         version = store.version()
     latest = store.version() if version is None else version
-    base = compiling.ensure_base(store, events.sparkSession, schema, latest, count=shards)
+    base = compile_job.ensure_base(store, events.sparkSession, schema, latest, count=shards)
     warn_of_case(events, store.schema, base.reasons)
     if streaming and version is None:
         _keep_compiled(store, events, schema, shards)
@@ -110,7 +110,7 @@ def matched(events: "DataFrame", wanted: Wanted) -> "DataFrame":
     chosen = require_columns(events, wanted.columns, output)
     source = Source(
         wanted.store.path,
-        bases.fingerprint(wanted.schema),
+        catalog.fingerprint(wanted.schema),
         wanted.version,
         wanted.base,
         wanted.shards,
@@ -144,18 +144,18 @@ def _shuffled(
     return sent.mapInArrow(AtShard(source, chosen), schema)
 
 
-_keeping: dict[tuple[str, str, int | None], compiling.KeepCompiled] = {}
+_keeping: dict[tuple[str, str, int | None], compile_job.KeepCompiled] = {}
 
 
 def _keep_compiled(store: Store, events: "DataFrame", schema: Schema, shards: int | None) -> None:
     """One thread for what is compiled alike makes new bases as long as its session is used."""
-    key, spark = (store.path, bases.fingerprint(schema), shards), events.sparkSession
+    key, spark = (store.path, catalog.fingerprint(schema), shards), events.sparkSession
     known = _keeping.get(key)
     if known is not None and known.spark is spark:
         return
     if known is not None:
         known.end()  # that session may have been stopped
-    _keeping[key] = compiling.KeepCompiled(store, spark, schema, shards=shards)
+    _keeping[key] = compile_job.KeepCompiled(store, spark, schema, shards=shards)
 
 
 def _store(given: Any, scratch: str | None) -> Store:

@@ -16,11 +16,11 @@ import numpy as np
 import pyarrow as pa
 
 from tidegate.engine.events.encoded_batch import encode
+from tidegate.pipeline.bases.summary_index import met
 from tidegate.pipeline.events.malformed import ERROR, sound
 from tidegate.pipeline.matcher import Matcher, Visits
 from tidegate.pipeline.routing import MALFORMED, SHARD
 from tidegate.pipeline.store.literals import Rows
-from tidegate.pipeline.summary_index import met
 
 Form = Literal["pairs", "lists", "counts"]
 

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from tidegate.engine.index import Index
 from tidegate.filters.schema import Schema
-from tidegate.pipeline import bases, compiling
-from tidegate.pipeline.bases import Base
+from tidegate.pipeline.bases import catalog, compile_job
+from tidegate.pipeline.bases.catalog import Base
 from tidegate.pipeline.events.malformed import ERROR, checked
 from tidegate.pipeline.findings import Slice
 from tidegate.pipeline.matcher import Matcher, matcher
@@ -74,11 +74,11 @@ def popularity(
 
 def _base(store: Store, spark: "SparkSession", schema: Schema, version: int) -> Base:
     """A base of just that version; a new one has shards that are small enough to be built."""
-    known = bases.newest(store.path, bases.fingerprint(schema), version)
+    known = catalog.newest(store.path, catalog.fingerprint(schema), version)
     if known is not None and known.version == version:
         return known
     shards = max(1, ceil(store.most(version) / _EACH))
-    return compiling.compile_base(store, spark, schema, version, shards)
+    return compile_job.compile_base(store, spark, schema, version, shards)
 
 
 def _structures(known: Matcher) -> tuple[Slice, ...]:

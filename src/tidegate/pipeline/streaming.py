@@ -26,7 +26,8 @@ import pyarrow.fs as pafs
 
 from tidegate.errors import StoreError, TidegateError
 from tidegate.filters.schema import Schema
-from tidegate.pipeline import compiling, matching
+from tidegate.pipeline import matching
+from tidegate.pipeline.bases import compile_job
 from tidegate.pipeline.events.letter_case import warn_of_case
 from tidegate.pipeline.matching import Wanted
 from tidegate.pipeline.notifications import Form
@@ -80,7 +81,7 @@ def match_stream(
     wanted = Wanted(opened, schema, None, None, output, chosen, corrupt, shards)
     sink.require(matching.matched(events, wanted).columns)
     spark, version = events.sparkSession, opened.version()
-    base = compiling.ensure_base(opened, spark, schema, version, math.inf, shards)
+    base = compile_job.ensure_base(opened, spark, schema, version, math.inf, shards)
     warn_of_case(events, opened.schema, base.reasons)
     step = _Step(opened.path, schema, sink, place, output, chosen, corrupt, shards)
     writer = events.writeStream.foreachBatch(step).option("checkpointLocation", place)
@@ -89,7 +90,7 @@ def match_stream(
     if trigger is not None:
         writer = writer.trigger(**trigger)
     query = writer.start()
-    compiling.KeepCompiled(opened, spark, schema, shards=shards, alive=lambda: _is_active(query))
+    compile_job.KeepCompiled(opened, spark, schema, shards=shards, alive=lambda: _is_active(query))
     return query
 
 
@@ -128,7 +129,7 @@ class _Step:
         store = self.opened = self.opened or Store.open(self.store)
         query = identity(self.checkpoint)
         version = pins.pin(store.path, query, batch, store.version())
-        base = compiling.ensure_base(
+        base = compile_job.ensure_base(
             store, events.sparkSession, self.schema, version, math.inf, self.shards
         )
         sent = len(base.shards) if len(base.shards) > 1 else 0

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from tidegate.engine.index import Index
 from tidegate.filters.schema import Schema
-from tidegate.pipeline.names import NOWHERE, AddedNames, Names, sorted_ids
+from tidegate.pipeline.bases.names import NOWHERE, AddedNames, Names, sorted_ids
 from tidegate.pipeline.store import load_index
 from tidegate.pipeline.store.fold import in_order
 from tidegate.pipeline.store.literals import Rows

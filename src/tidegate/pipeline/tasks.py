@@ -14,7 +14,7 @@ from typing import Final
 import pyarrow as pa
 
 from tidegate.errors import StoreError, TidegateError
-from tidegate.pipeline import bases
+from tidegate.pipeline.bases import catalog
 from tidegate.pipeline.matcher import Matcher, matcher
 from tidegate.pipeline.notifications import Form, Notifier
 from tidegate.pipeline.routing import SHARD, SLOT, Router
@@ -53,7 +53,7 @@ class Source:
         return matcher(self.store, base, version)
 
     def _newest(self, version: int) -> str:
-        base = bases.newest(self.store, self.events, version, self.shards)
+        base = catalog.newest(self.store, self.events, version, self.shards)
         if base is None:
             raise StoreError(
                 f"version {version} of the store {self.store} is not compiled for these events"

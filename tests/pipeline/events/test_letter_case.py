@@ -12,8 +12,9 @@ from typer.testing import CliRunner
 import tidegate as tg
 from tidegate.cli import app
 from tidegate.errors import SchemaError, TidegateWarning
-from tidegate.pipeline import Store, compiling, gather, match
+from tidegate.pipeline import Store, gather, match
 from tidegate.pipeline.analysis import analyse
+from tidegate.pipeline.bases import compile_job
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -99,7 +100,7 @@ def test_columns_are_refused_before_anything_is_compiled(
     def compiled(*arguments: object, **options: object) -> None:
         raise AssertionError("a base was compiled")
 
-    monkeypatch.setattr(compiling, "ensure_base", compiled)
+    monkeypatch.setattr(compile_job, "ensure_base", compiled)
     store = Store.create(tmp_path / "store")
     events = spark.createDataFrame([], "symbol STRING, price DOUBLE, version INT")
     with pytest.raises(SchemaError, match=reason):

@@ -15,12 +15,14 @@ import pytest
 
 import tidegate as tg
 from tests import ROOT
-from tests.pipeline import copying, streams
+from tests.pipeline import streams
+from tests.pipeline.bases import copying
 from tests.pipeline.object_server import ObjectServer
 from tests.pipeline.test_faults import corrupt, truncate
 from tidegate.errors import StoreError
-from tidegate.pipeline import Store, bases, copies, vacuum
-from tidegate.pipeline.bases import Base
+from tidegate.pipeline import Store, vacuum
+from tidegate.pipeline.bases import catalog, local_copies
+from tidegate.pipeline.bases.catalog import Base
 from tidegate.pipeline.matcher import Matcher, matcher
 from tidegate.pipeline.store.objects import Bucket
 
@@ -39,7 +41,7 @@ def base(store: Store) -> Base:
 
 @pytest.fixture
 def bucket(store: Store) -> Bucket:
-    found = bases.kept(store.path)
+    found = catalog.kept(store.path)
     assert isinstance(found, Bucket)
     return found
 
@@ -65,7 +67,7 @@ def test_workers_that_start_at_once_on_another_machine_copy_a_base_once(
     ]
     assert [worker.communicate()[0] for worker in workers] == [b"20\n"] * 3
     assert downloads(server, base) == [1, 1]
-    assert there(cache) == bases.file_names([base])
+    assert there(cache) == catalog.file_names([base])
 
 
 def test_whoever_compiled_a_base_has_its_copy(
@@ -93,7 +95,7 @@ def test_a_base_that_is_not_uploaded_as_a_whole_is_not_there(
         streams.write_base(store)
     (stray,) = bucket.list()
     assert stray.name.startswith("index-")
-    assert list(bases.manifests(store.path)) == []
+    assert list(catalog.manifests(store.path)) == []
     assert there(cache) == set()
     assert vacuum(store, older_than=-10) == [bucket.where(stray.name)]
 
@@ -144,19 +146,19 @@ def test_a_damaged_remote_file_is_refused_by_its_address(
 def test_old_copies_go_but_not_those_that_are_used(
     store: Store, base: Base, bucket: Bucket, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(copies, "KEPT", 1)
+    monkeypatch.setattr(local_copies, "KEPT", 1)
     (cache / ".draft-of-somebody-who-was-killed").mkdir()
     held = Matcher(store.path, base)
     held.part(0)
-    with copies.uploading(bucket) as draft:
+    with local_copies.uploading(bucket) as draft:
         rest = [streams.write_base(store) for _ in range(3)]
-        assert there(cache) == bases.file_names([base, rest[2]]) | {draft.name}
+        assert there(cache) == catalog.file_names([base, rest[2]]) | {draft.name}
     assert len(Matcher(store.path, rest[0]).part(0).index) == 20
-    assert there(cache) == bases.file_names([base, rest[0]])
+    assert there(cache) == catalog.file_names([base, rest[0]])
     assert len(held.part(0).index) == 20
     del held
     last = streams.write_base(store)
-    assert there(cache) == bases.file_names([last])
+    assert there(cache) == catalog.file_names([last])
 
 
 def test_a_matcher_that_nobody_has_gives_its_copies_back_at_once(
@@ -190,7 +192,7 @@ def test_a_copy_that_goes_before_it_is_locked_is_made_again(
         monkeypatch.setattr(fcntl, "flock", lock)
 
     monkeypatch.setattr(fcntl, "flock", too_late)
-    copy = copies.copied(bucket, base.shards[0].names)
+    copy = local_copies.copied(bucket, base.shards[0].names)
     assert copy.path == path
     assert copy.is_there()
 
@@ -199,13 +201,13 @@ def test_the_cache_is_where_it_is_said_or_the_users_or_a_temporary_one(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("TIDEGATE_CACHE", str(tmp_path / "said"))
-    assert copies.cache() == tmp_path / "said"
+    assert local_copies.cache() == tmp_path / "said"
     monkeypatch.delenv("TIDEGATE_CACHE")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "usual"))
-    assert copies.cache() == tmp_path / "usual" / "tidegate"
+    assert local_copies.cache() == tmp_path / "usual" / "tidegate"
     monkeypatch.setenv("XDG_CACHE_HOME", "nowhere")
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    assert copies.cache() == tmp_path / f"tidegate-{os.getuid()}"
+    assert local_copies.cache() == tmp_path / f"tidegate-{os.getuid()}"
 
 
 def test_a_cache_that_cannot_be_is_refused_with_what_to_do(
@@ -214,4 +216,4 @@ def test_a_cache_that_cannot_be_is_refused_with_what_to_do(
     (tmp_path / "file").touch()
     monkeypatch.setenv("TIDEGATE_CACHE", str(tmp_path / "file"))
     with pytest.raises(tg.TidegateError, match=r"/file: .* let TIDEGATE_CACHE name another folder"):
-        copies.copied(bucket, base.shards[0].names)
+        local_copies.copied(bucket, base.shards[0].names)

@@ -21,9 +21,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tidegate.filters.schema import Schema
-from tidegate.pipeline import bases
-from tidegate.pipeline.bases import Base
-from tidegate.pipeline.building import ROWS, Builder, Built
+from tidegate.pipeline.bases import catalog
+from tidegate.pipeline.bases.catalog import Base
+from tidegate.pipeline.bases.shard_builder import ROWS, Builder, Built
 from tidegate.pipeline.shards import shard_plan
 from tidegate.pipeline.statistics import statistics
 from tidegate.pipeline.store import spark_reader
@@ -54,7 +54,7 @@ def compile_base(
 
     It has `count` shards, or as many as its size calls for.
     """
-    known = bases.newest(store.path, bases.fingerprint(schema), version, count)
+    known = catalog.newest(store.path, catalog.fingerprint(schema), version, count)
     if known is not None and known.version == version:
         return known
     started = time.time()
@@ -68,7 +68,7 @@ def compile_base(
         few = spark_reader.sample(spark, store, version)
         columns = few["filter"].combine_chunks(), few["parameters"].combine_chunks()
         plan = shard_plan.plan(*columns, schema, count, events)
-    builder = Builder(store.path, bases.new_name(version, schema), version, schema, plan)
+    builder = Builder(store.path, catalog.new_name(version, schema), version, schema, plan)
     rows = spark_reader.state(spark, store, version)
     if plan is None:
         placed = rows.selectExpr("*", f"0 AS {_SHARD}").coalesce(1)
@@ -82,7 +82,7 @@ def compile_base(
     for empty in set(range(count)).difference(built):
         built[empty] = builder.shard(empty, [])
     base = builder.base([built[shard] for shard in range(count)], events, started)
-    return bases.publish(store.path, base)
+    return catalog.publish(store.path, base)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +148,7 @@ def ensure_base(
     count: int | None = None,
 ) -> Base:
     """A base by which a version can be matched: one with few changes since, or a new one."""
-    known = bases.newest(store.path, bases.fingerprint(schema), version, count)
+    known = catalog.newest(store.path, catalog.fingerprint(schema), version, count)
     if known is not None and (
         math.isinf(most) or changes_since(store, known.version, version) <= most
     ):
@@ -203,8 +203,8 @@ class KeepCompiled:
     def lag(self) -> tuple[int, int]:
         """The versions and the changes since the newest base."""
         version = self._store.version()
-        fingerprint = bases.fingerprint(self._schema)
-        base = bases.newest(self._store.path, fingerprint, version, self._shards)
+        fingerprint = catalog.fingerprint(self._schema)
+        base = catalog.newest(self._store.path, fingerprint, version, self._shards)
         since = -1 if base is None else base.version
         return version - since, changes_since(self._store, since, version)
 

@@ -33,7 +33,7 @@ from tidegate.filters.schema import Schema
 from tidegate.pipeline.store.objects import Bucket, Folder, beside
 
 if TYPE_CHECKING:
-    from tidegate.pipeline.copies import Copy
+    from tidegate.pipeline.bases.local_copies import Copy
 
 _FORMAT: Final = 2
 _CHUNK: Final = 1 << 20
@@ -209,9 +209,11 @@ def writing(store: str) -> Iterator[Path]:
     """A folder for new files of a base, which are in place when it is left."""
     with _refusals(store) as place:
         if isinstance(place, Bucket):
-            from tidegate.pipeline import copies  # needs locks that Windows does not have
+            from tidegate.pipeline.bases import (
+                local_copies,  # needs locks that Windows does not have
+            )
 
-            with copies.uploading(place) as folder:
+            with local_copies.uploading(place) as folder:
                 yield folder
         else:
             place.path.mkdir(parents=True, exist_ok=True)
@@ -231,9 +233,9 @@ def local(store: str, file: File) -> "tuple[Path, Copy | None]":
     """Where a file can be mapped; of a remote one a copy, which stays as long as it is held."""
     place = kept(store)
     if isinstance(place, Bucket):
-        from tidegate.pipeline import copies
+        from tidegate.pipeline.bases import local_copies
 
-        copy = copies.copied(place, file)
+        copy = local_copies.copied(place, file)
         return copy.path, copy
     return place.path / file.name, None
 

@@ -22,13 +22,13 @@ import pyarrow.compute as pc
 from tidegate.engine.index import Index
 from tidegate.filters.notation import spell_schema
 from tidegate.filters.schema import Schema
-from tidegate.pipeline import bases
-from tidegate.pipeline.bases import Base, File, Shard
+from tidegate.pipeline.bases import catalog
+from tidegate.pipeline.bases.catalog import Base, File, Shard
+from tidegate.pipeline.bases.summary_index import summary_index, visited
 from tidegate.pipeline.shards.shard_plan import Plan
 from tidegate.pipeline.shards.summaries import summary
 from tidegate.pipeline.store import load_index
 from tidegate.pipeline.store.literals import PARAMETERS
-from tidegate.pipeline.summary_index import summary_index, visited
 
 ROWS: Final = pa.schema(
     {
@@ -55,7 +55,7 @@ class Built:
     @classmethod
     def read(cls, said: dict[str, Any]) -> "Built":
         """What was written down by `dataclasses.asdict`."""
-        return cls(**{**said, "shard": bases.shard_from(said["shard"])})
+        return cls(**{**said, "shard": catalog.shard_from(said["shard"])})
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ class Builder:
         columns = _whole(tables)
         ids, filters, parameters = (columns[name] for name in ("id", "filter", "parameters"))
         stem = f"{self.name}-{number:05d}-{uuid.uuid4().hex}"  # a task may be run twice
-        with bases.writing(self.store) as folder:
+        with catalog.writing(self.store) as folder:
             names_path = folder / f"names-{stem}.arrow"
             index_path = folder / f"index-{stem}.tidegate"
             _write_names(str(names_path), columns)
@@ -85,7 +85,7 @@ class Builder:
             refused = load_index.add(index, pa.array(np.arange(len(ids))), filters, parameters)
             index.save(index_path)
             del index
-            files = bases.written(index_path), bases.written(names_path)
+            files = catalog.written(index_path), catalog.written(names_path)
         covering: list[str] = []
         if self.plan is not None:
             covering = [str(f) for f in summary(filters, parameters, self.schema, self.plan)]
@@ -108,7 +108,7 @@ class Builder:
         return Base(
             self.name,
             self.version,
-            bases.fingerprint(self.schema),
+            catalog.fingerprint(self.schema),
             spell_schema(self.schema),
             tuple(shards),
             file,
@@ -118,10 +118,10 @@ class Builder:
         )
 
     def _write_summary(self, index: Index) -> File:
-        with bases.writing(self.store) as folder:
+        with catalog.writing(self.store) as folder:
             path = folder / f"summary-{self.name}.tidegate"
             index.save(path)
-            return bases.written(path)
+            return catalog.written(path)
 
 
 def _whole(tables: list[pa.Table]) -> dict[str, pa.Array]:

@@ -19,8 +19,8 @@ from collections import defaultdict
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from tidegate.pipeline import bases
-from tidegate.pipeline.bases import Base
+from tidegate.pipeline.bases import catalog
+from tidegate.pipeline.bases.catalog import Base
 from tidegate.pipeline.store import pins
 from tidegate.pipeline.store.store import Store
 
@@ -50,7 +50,7 @@ def vacuum(store: "Store | str | os.PathLike[str]", older_than: float = 3600.0) 
     recent = _recent(opened, before)
     # pins are read after the newest version: one that comes later is of that version, or a newer
     wanted = recent | set(pins.pinned(opened.path).values())
-    known = list(bases.manifests(opened.path))
+    known = list(catalog.manifests(opened.path))
     needed = _needed([base for base, _ in known], wanted)
     chosen = pins.chosen(opened.path)
     needed += [base for base, _ in known if base.name in chosen]
@@ -58,7 +58,7 @@ def vacuum(store: "Store | str | os.PathLike[str]", older_than: float = 3600.0) 
     removed = []
     for base, _ in known:
         if base not in kept:
-            removed += bases.remove(opened.path, base)
+            removed += catalog.remove(opened.path, base)
     removed += _strays(opened.path, before)
     return removed + opened.vacuum(keep=wanted | {base.version for base in kept})
 
@@ -94,10 +94,10 @@ def _needed(known: list[Base], versions: set[int]) -> list[Base]:
 
 def _strays(store: str, before: float) -> list[str]:
     """Remove old files that belong to no base: whoever wrote them did not get to the manifest."""
-    place = bases.kept(store)
+    place = catalog.kept(store)
     old = [each.name for each in place.list() if each.moment < before]
     # manifests are read last, as they come after their files
-    used = bases.file_names(base for base, _ in bases.manifests(store))
+    used = catalog.file_names(base for base, _ in catalog.manifests(store))
     gone = [name for name in old if name.startswith(_PARTS) and name not in used]
     for name in gone:
         place.delete(name)

@@ -8,8 +8,8 @@ COMPILE = """
 import sys
 import pyarrow as pa
 import tidegate as tg
-from tidegate.pipeline import compiling
-from tidegate.pipeline.building import Builder
+from tidegate.pipeline.bases import compile_job
+from tidegate.pipeline.bases.shard_builder import Builder
 from tidegate.pipeline.store.literals import PARAMETERS
 from pathlib import Path
 
@@ -28,7 +28,7 @@ def batches(count):
         yield pa.RecordBatch.from_pydict(columns)
 
 builder = Builder(sys.argv[1], "name", 1, tg.Schema("price double"))
-build = compiling._Build(builder)
+build = compile_job._Build(builder)
 list(build(batches(100)))
 before = private()
 list(build(batches(100_000)))

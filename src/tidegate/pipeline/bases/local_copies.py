@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Final
 
 from tidegate.errors import StoreError
-from tidegate.pipeline.bases import File, base_of, require_whole
+from tidegate.pipeline.bases.catalog import File, base_of, require_whole
 from tidegate.pipeline.store.objects import Bucket
 
 KEPT: Final = 4

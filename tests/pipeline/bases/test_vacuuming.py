@@ -18,8 +18,9 @@ from tests.pipeline import reading, streams
 from tests.pipeline.streams import write_base
 from tidegate.cli import app
 from tidegate.errors import StoreError
-from tidegate.pipeline import Store, bases, compiling, vacuum, vacuuming
-from tidegate.pipeline.bases import fingerprint
+from tidegate.pipeline import Store, vacuum
+from tidegate.pipeline.bases import catalog, compile_job, vacuuming
+from tidegate.pipeline.bases.catalog import fingerprint
 from tidegate.pipeline.matcher import Matcher
 from tidegate.pipeline.store import objects, pins
 
@@ -41,7 +42,7 @@ def run(*arguments: str | Path) -> Result:
 
 def matched(store: Store, version: int, schema: tg.Schema) -> list[Any]:
     """What a worker finds at a version."""
-    base = bases.newest(store.path, fingerprint(schema), version)
+    base = catalog.newest(store.path, fingerprint(schema), version)
     assert base is not None
     matcher = Matcher(store.path, base)
     matcher.advance(version)
@@ -97,7 +98,7 @@ def check_a_vacuum(path: Path | str, seed: int) -> None:
     for version, (state, found) in before.items():
         assert reading.state(again.subscriptions(version)) == state
         assert [matched(again, version, schema) for schema in SCHEMAS] == found
-    left = len(list(bases.manifests(store.path)))
+    left = len(list(catalog.manifests(store.path)))
     assert left <= 2 * len(versions)
     assert vacuum(store, older_than=0) == []
 
@@ -186,7 +187,7 @@ def test_a_vacuum_between_pin_and_delivery_changes_nothing(
             streams.add_some(store, f"batch-{batch}", 10)
             store.remove(f"first-{batch}")
             schema = tg.Schema(stream.source(spark).schema)
-            compiling.compile_base(store, spark, schema, store.version())
+            compile_job.compile_base(store, spark, schema, store.version())
             store.compact()
             vacuum(store, older_than=0)
             stream.sink.commit(notifications, query, batch)
