@@ -138,7 +138,7 @@ def _in_bulk(folder: Path) -> Turn:
 def _streaming(folder: Path) -> Turn:
     from tidegate.pipeline.bases import catalog
     from tidegate.pipeline.bases.shard_builder import ROWS, Builder
-    from tidegate.pipeline.matcher import TAIL, matcher
+    from tidegate.pipeline.matching.matcher import TAIL, matcher
     from tidegate.pipeline.store.store import Store
 
     schema = tg.Schema({"symbol": "string", "price": "double"})

@@ -26,7 +26,7 @@ from tidegate.lab.matching import PADRES_B, padres
 from tidegate.lab.trade import Trade, narrowed, trade
 from tidegate.pipeline import Store
 from tidegate.pipeline.bases import catalog, compile_job
-from tidegate.pipeline.matching import Wanted, match, matched
+from tidegate.pipeline.matching.match import Wanted, match, matched
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

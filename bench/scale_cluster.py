@@ -28,7 +28,7 @@ from bench.processes import cpu_seconds, executor, private_memory
 from tidegate.lab.trade import Trade, trade
 from tidegate.pipeline import Store
 from tidegate.pipeline.bases import compile_job
-from tidegate.pipeline.matching import match
+from tidegate.pipeline.matching.match import match
 from tidegate.pipeline.spark.cluster import Cluster, cluster
 from tidegate.pipeline.spark.session import session
 

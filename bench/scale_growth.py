@@ -82,7 +82,7 @@ def _measured(size: int) -> dict[str, float]:
 def _measure(size: int) -> dict[str, float]:
     from tidegate.pipeline import Store
     from tidegate.pipeline.bases import compile_job
-    from tidegate.pipeline.matching import match
+    from tidegate.pipeline.matching.match import match
     from tidegate.pipeline.spark.session import session
     from tidegate.pipeline.statistics import statistics
 

@@ -23,11 +23,11 @@ from tidegate.pipeline import ParquetFolder, Store, match_stream
 from tidegate.pipeline.bases import catalog
 from tidegate.pipeline.bases.shard_builder import Builder
 from tidegate.pipeline.events.malformed import ERROR
-from tidegate.pipeline.matcher import Matcher
-from tidegate.pipeline.notifications import Notifier
+from tidegate.pipeline.matching.matcher import Matcher
+from tidegate.pipeline.matching.notifications import Notifier
+from tidegate.pipeline.matching.sinks import Sink
 from tidegate.pipeline.shards.shard_plan import Plan
 from tidegate.pipeline.shards.shard_plan import plan as make_plan
-from tidegate.pipeline.sinks import Sink
 from tidegate.pipeline.store import pins
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from typer.testing import CliRunner, Result
 import tidegate as tg
 from tests.pipeline import reading, streams
 from tests.pipeline.bases.test_vacuuming import check_a_vacuum
+from tests.pipeline.matching.test_stream import Between, newest_base, wait_until
 from tests.pipeline.object_server import ObjectServer
-from tests.pipeline.test_streaming import Between, newest_base, wait_until
 from tidegate.cli import app
 from tidegate.pipeline import Store, match
 from tidegate.pipeline.bases import compile_job

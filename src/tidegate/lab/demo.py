@@ -37,11 +37,11 @@ from tidegate.filters.literals import spell
 from tidegate.lab.trade import Trade, trade
 from tidegate.pipeline.bases.catalog import fingerprint
 from tidegate.pipeline.following import Followed, follow, lag
-from tidegate.pipeline.sinks import NOTIFICATIONS, ParquetFolder
+from tidegate.pipeline.matching.sinks import NOTIFICATIONS, ParquetFolder
+from tidegate.pipeline.matching.stream import match_stream
 from tidegate.pipeline.spark.session import session
 from tidegate.pipeline.steps import Watch, rate
 from tidegate.pipeline.store.store import Store
-from tidegate.pipeline.streaming import match_stream
 from tidegate.pipeline.tally import added
 
 if TYPE_CHECKING:

@@ -8,6 +8,7 @@ From the bottom up:
 - `shards`: which subscriptions belong together?
 - `statistics`: what do events look like?
 - `bases`: how does a version become files that workers map?
+- `matching`: who wants these events?
 
 Not in a room yet:
 
@@ -25,27 +26,18 @@ Not in a room yet:
 - `following`: What have the micro-batches of a stream brought?
 - `formats`: How are subscriptions written in CSV, in JSON lines, in Parquet?
 - `imports`: How do subscriptions come out of files?
-- `matcher`: Who wants these events, at a version of the store?
-- `matching`: Who wants these events, in Spark?
 - `meanings`: What does each stored subscription mean?
 - `mergers`: Which filters could be one?
-- `notifications`: What comes out for a batch of events?
 - `pieces`: Of which simple pieces is a filter made?
 - `plots`: How does a distribution look?
 - `popularity`: How often do events match each subscription?
 - `redundancy`: Which filters of a cell do others make redundant?
-- `routing`: Where does an event have to go?
 - `scouts`: Which filters can be seen at once to be covered?
-- `sinks`: Where do the notifications of a stream go, and how often?
 - `steps`: How far has it come?
-- `streaming`: How does a stream of events become notifications, each delivered once?
 - `subsumption`: Which filters do others cover together, though none of them does alone?
 - `summing`: What comes of all that is known about single subscriptions?
-- `tail`: What has changed since a base?
 - `tally`: How many notifications are in these files?
-- `tasks`: What does a task do that matches events?
 - `terminal`: How do commands talk to people?
-- `writing`: Is everything that was written where it is looked for?
 
 Importing this package loads none of them, nor Spark, Arrow or Delta Lake: a name is loaded when
 it is first asked for.
@@ -71,25 +63,25 @@ __all__ = [
 
 _ON_DEMAND: Final = {
     "Commit": "tidegate.pipeline.store.delta_log",
-    "Hook": "tidegate.pipeline.sinks",
-    "ParquetFolder": "tidegate.pipeline.sinks",
+    "Hook": "tidegate.pipeline.matching.sinks",
+    "ParquetFolder": "tidegate.pipeline.matching.sinks",
     "Statistics": "tidegate.pipeline.statistics.statistics",
     "Store": "tidegate.pipeline.store.store",
     "StoredSubscription": "tidegate.pipeline.store.store",
     "gather": "tidegate.pipeline.statistics.statistics",
     "latest": "tidegate.pipeline.statistics.statistics",
-    "match": "tidegate.pipeline.matching",
-    "match_stream": "tidegate.pipeline.streaming",
+    "match": "tidegate.pipeline.matching.match",
+    "match_stream": "tidegate.pipeline.matching.stream",
     "vacuum": "tidegate.pipeline.bases.vacuuming",
 }
 
 if TYPE_CHECKING:
     from tidegate.pipeline.bases.vacuuming import vacuum
-    from tidegate.pipeline.matching import match
-    from tidegate.pipeline.sinks import Hook, ParquetFolder
+    from tidegate.pipeline.matching.match import match
+    from tidegate.pipeline.matching.sinks import Hook, ParquetFolder
+    from tidegate.pipeline.matching.stream import match_stream
     from tidegate.pipeline.statistics.statistics import Statistics, gather, latest
     from tidegate.pipeline.store.delta_log import Commit
     from tidegate.pipeline.store.store import Store, StoredSubscription
-    from tidegate.pipeline.streaming import match_stream
 else:  # type checkers would take any name for one that `__getattr__` knows
     __getattr__ = on_demand(globals(), _ON_DEMAND)

@@ -179,7 +179,7 @@ class _Job:
 
     def run(self, source: "_Subscriptions", events: "EventFiles") -> bool:
         """Do it; whether all subscriptions were good."""
-        from tidegate.pipeline.matching import require_columns
+        from tidegate.pipeline.matching.match import require_columns
         from tidegate.pipeline.spark.session import session
 
         with waiting("starting Spark") as done, session(self.master, "tidegate match") as spark:
@@ -202,10 +202,10 @@ class _Job:
 
     def _batch(self, spark: "SparkSession", events: "DataFrame", store: "Store") -> None:
         from tidegate.pipeline.following import show
-        from tidegate.pipeline.matching import match as match_events
+        from tidegate.pipeline.matching.checked_write import write_parquet
+        from tidegate.pipeline.matching.match import match as match_events
         from tidegate.pipeline.steps import Tasks, Watch, counted
         from tidegate.pipeline.tally import tally
-        from tidegate.pipeline.writing import write_parquet
 
         watched, seen = counted(events)
         clock = Watch()
@@ -223,8 +223,8 @@ class _Job:
 
     def _stream(self, events: "DataFrame", store: "Store") -> None:
         from tidegate.pipeline.following import Followed, follow, lag
-        from tidegate.pipeline.sinks import ParquetFolder
-        from tidegate.pipeline.streaming import match_stream
+        from tidegate.pipeline.matching.sinks import ParquetFolder
+        from tidegate.pipeline.matching.stream import match_stream
 
         assert self.checkpoint is not None
         sink = ParquetFolder(self.out)

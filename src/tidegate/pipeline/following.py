@@ -18,7 +18,7 @@ from rich.markup import escape
 
 from tidegate.errors import TidegateError
 from tidegate.pipeline.bases import catalog
-from tidegate.pipeline.sinks import ParquetFolder
+from tidegate.pipeline.matching.sinks import ParquetFolder
 from tidegate.pipeline.spark.session import reason
 from tidegate.pipeline.steps import Watch, rate
 from tidegate.pipeline.store.store import Store

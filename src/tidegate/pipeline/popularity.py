@@ -21,7 +21,7 @@ from tidegate.pipeline.bases import catalog, compile_job
 from tidegate.pipeline.bases.catalog import Base
 from tidegate.pipeline.events.malformed import ERROR, checked
 from tidegate.pipeline.findings import Slice
-from tidegate.pipeline.matcher import Matcher, matcher
+from tidegate.pipeline.matching.matcher import Matcher, matcher
 from tidegate.pipeline.store.store import Store
 
 if TYPE_CHECKING:

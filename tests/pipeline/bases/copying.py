@@ -2,7 +2,7 @@
 
 import sys
 
-from tidegate.pipeline.matcher import matcher
+from tidegate.pipeline.matching.matcher import matcher
 
 if __name__ == "__main__":
     store, base, version = sys.argv[1:]

@@ -17,13 +17,13 @@ import tidegate as tg
 from tests import ROOT
 from tests.pipeline import streams
 from tests.pipeline.bases import copying
+from tests.pipeline.matching.test_faults import corrupt, truncate
 from tests.pipeline.object_server import ObjectServer
-from tests.pipeline.test_faults import corrupt, truncate
 from tidegate.errors import StoreError
 from tidegate.pipeline import Store, vacuum
 from tidegate.pipeline.bases import catalog, local_copies
 from tidegate.pipeline.bases.catalog import Base
-from tidegate.pipeline.matcher import Matcher, matcher
+from tidegate.pipeline.matching.matcher import Matcher, matcher
 from tidegate.pipeline.store.objects import Bucket
 
 

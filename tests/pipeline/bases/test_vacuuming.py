@@ -21,7 +21,7 @@ from tidegate.errors import StoreError
 from tidegate.pipeline import Store, vacuum
 from tidegate.pipeline.bases import catalog, compile_job, vacuuming
 from tidegate.pipeline.bases.catalog import fingerprint
-from tidegate.pipeline.matcher import Matcher
+from tidegate.pipeline.matching.matcher import Matcher
 from tidegate.pipeline.store import objects, pins
 
 if TYPE_CHECKING:

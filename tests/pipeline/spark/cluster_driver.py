@@ -21,7 +21,7 @@ from tests.pipeline import streams
 from tidegate.errors import TidegateError
 from tidegate.lab.trade import trade
 from tidegate.pipeline import Store, match
-from tidegate.pipeline.sinks import Sink
+from tidegate.pipeline.matching.sinks import Sink
 from tidegate.pipeline.spark.session import session
 
 if TYPE_CHECKING:

@@ -22,9 +22,9 @@ from typer.testing import CliRunner
 
 import tidegate as tg
 from tests.pipeline import streams
+from tests.pipeline.matching.test_faults import environment
 from tests.pipeline.spark import cluster_driver
 from tests.pipeline.streams import Row, Stream
-from tests.pipeline.test_faults import environment
 from tidegate.cli import app
 from tidegate.errors import TidegateError
 from tidegate.filters.literals import decode

@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.pipeline.test_faults import environment
+from tests.pipeline.matching.test_faults import environment
 
 
 def test_batch_and_streams_run_under_spark_connect(tmp_path: Path) -> None:

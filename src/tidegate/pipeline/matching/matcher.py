@@ -28,9 +28,9 @@ from tidegate.pipeline.bases import catalog
 from tidegate.pipeline.bases.catalog import Base, File
 from tidegate.pipeline.bases.names import NOWHERE, MappedNames
 from tidegate.pipeline.bases.summary_index import visited
+from tidegate.pipeline.matching.tail import Part, Tail
 from tidegate.pipeline.store.literals import Rows
 from tidegate.pipeline.store.store import Store
-from tidegate.pipeline.tail import Part, Tail
 
 TAIL: Final = -1
 """The number of the tail, among the shards."""

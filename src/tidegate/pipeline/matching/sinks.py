@@ -23,8 +23,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from tidegate.errors import SchemaError, StoreError, TidegateError
+from tidegate.pipeline.matching.checked_write import write_parquet
 from tidegate.pipeline.store.objects import replace_file
-from tidegate.pipeline.writing import write_parquet
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

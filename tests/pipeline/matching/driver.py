@@ -22,9 +22,10 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from tests.pipeline import streams
-from tidegate.pipeline import ParquetFolder, matching
+from tidegate.pipeline import ParquetFolder
+from tidegate.pipeline.matching import match
+from tidegate.pipeline.matching.tasks import InPlace
 from tidegate.pipeline.store import delta_log
-from tidegate.pipeline.tasks import InPlace
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -105,7 +106,7 @@ def kill_worker(folder: Path, in_batch: int) -> None:
 
         return in_the_worker
 
-    setattr(matching, "InPlace", deadly)  # noqa: B010
+    setattr(match, "InPlace", deadly)  # noqa: B010
 
 
 def main() -> None:

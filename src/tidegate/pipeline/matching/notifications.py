@@ -18,8 +18,8 @@ import pyarrow as pa
 from tidegate.engine.events.encoded_batch import encode
 from tidegate.pipeline.bases.summary_index import met
 from tidegate.pipeline.events.malformed import ERROR, sound
-from tidegate.pipeline.matcher import Matcher, Visits
-from tidegate.pipeline.routing import MALFORMED, SHARD
+from tidegate.pipeline.matching.matcher import Matcher, Visits
+from tidegate.pipeline.matching.routing import MALFORMED, SHARD
 from tidegate.pipeline.store.literals import Rows
 
 Form = Literal["pairs", "lists", "counts"]

@@ -8,11 +8,12 @@ import pyarrow as pa
 import pytest
 
 import tidegate as tg
-from tidegate.pipeline import Store, tail
+from tidegate.pipeline import Store
 from tidegate.pipeline.bases import catalog
 from tidegate.pipeline.bases.names import NOWHERE, AddedNames
 from tidegate.pipeline.bases.shard_builder import ROWS, Builder
-from tidegate.pipeline.matcher import Matcher
+from tidegate.pipeline.matching import tail
+from tidegate.pipeline.matching.matcher import Matcher
 from tidegate.pipeline.store import change_files, delta_log
 
 SCHEMA = tg.Schema({"symbol": "string", "price": "double"})

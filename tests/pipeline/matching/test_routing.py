@@ -18,12 +18,12 @@ from tidegate.engine.scan import ScanIndex
 from tidegate.pipeline import Store
 from tidegate.pipeline.bases.names import NOWHERE, AddedNames, MappedNames, sorted_ids
 from tidegate.pipeline.events.malformed import ERROR
-from tidegate.pipeline.matcher import Matcher
-from tidegate.pipeline.notifications import Notifier
-from tidegate.pipeline.routing import SHARD, SLOT, Router, Slots
+from tidegate.pipeline.matching.matcher import Matcher
+from tidegate.pipeline.matching.notifications import Notifier
+from tidegate.pipeline.matching.routing import SHARD, SLOT, Router, Slots
+from tidegate.pipeline.matching.tail import Tail
 from tidegate.pipeline.shards.shard_plan import scattered
 from tidegate.pipeline.store import load_index
-from tidegate.pipeline.tail import Tail
 
 SCHEMA = tg.Schema("row bigint, symbol string, price double")
 PARTITIONS = 5

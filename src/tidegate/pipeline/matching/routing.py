@@ -22,7 +22,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tidegate.pipeline.events.malformed import ERROR, sound
-from tidegate.pipeline.matcher import TAIL, Matcher, Visits
+from tidegate.pipeline.matching.matcher import TAIL, Matcher, Visits
 
 SHARD: Final = "__tidegate_shard"
 """The column that says which shard a row was sent to."""

@@ -17,13 +17,14 @@ import tidegate as tg
 from tests.pipeline import streams
 from tests.pipeline.streams import Stream
 from tidegate.errors import SchemaError, StoreError, TidegateError
-from tidegate.pipeline import Hook, ParquetFolder, Store, match_stream, matching
+from tidegate.pipeline import Hook, ParquetFolder, Store, match_stream
 from tidegate.pipeline.bases import catalog, compile_job
-from tidegate.pipeline.matcher import Matcher, matcher
-from tidegate.pipeline.sinks import Sink
+from tidegate.pipeline.matching import match as match_module
+from tidegate.pipeline.matching.matcher import Matcher, matcher
+from tidegate.pipeline.matching.sinks import Sink
+from tidegate.pipeline.matching.stream import identity
+from tidegate.pipeline.matching.tasks import Batches, InPlace
 from tidegate.pipeline.store import pins
-from tidegate.pipeline.streaming import identity
-from tidegate.pipeline.tasks import Batches, InPlace
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -311,8 +312,8 @@ def forget_additions(patch: pytest.MonkeyPatch) -> None:
         def in_the_worker(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             import pyarrow.compute as pc
 
-            from tidegate.pipeline import matcher as worker
-            from tidegate.pipeline.tail import Tail
+            from tidegate.pipeline.matching import matcher as worker
+            from tidegate.pipeline.matching.tail import Tail
 
             apply = Tail.apply
 
@@ -328,7 +329,7 @@ def forget_additions(patch: pytest.MonkeyPatch) -> None:
 
         return in_the_worker
 
-    patch.setattr(matching, "InPlace", without)
+    patch.setattr(match_module, "InPlace", without)
 
 
 @pytest.mark.parametrize(
@@ -358,7 +359,7 @@ def test_a_stream_of_notifications_is_pinned_by_its_tasks(
     checkpoint, out = stream.checkpoint, tmp_path / "out"
 
     def run() -> list[streams.Row]:
-        writer = matching.match(stream.source(spark), stream.store).writeStream
+        writer = match_module.match(stream.source(spark), stream.store).writeStream
         writer = writer.option("path", str(out)).option("checkpointLocation", str(checkpoint))
         writer.trigger(availableNow=True).start().awaitTermination()
         found = spark.read.parquet(str(out))

@@ -7,7 +7,7 @@ import pytest
 
 import tidegate as tg
 from tests.pipeline import streams
-from tests.pipeline.test_streaming import Between
+from tests.pipeline.matching.test_stream import Between
 from tidegate.errors import TidegateError
 from tidegate.pipeline import Store, match
 from tidegate.pipeline.bases import catalog, compile_job

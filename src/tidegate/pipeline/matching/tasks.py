@@ -15,9 +15,9 @@ import pyarrow as pa
 
 from tidegate.errors import StoreError, TidegateError
 from tidegate.pipeline.bases import catalog
-from tidegate.pipeline.matcher import Matcher, matcher
-from tidegate.pipeline.notifications import Form, Notifier
-from tidegate.pipeline.routing import SHARD, SLOT, Router
+from tidegate.pipeline.matching.matcher import Matcher, matcher
+from tidegate.pipeline.matching.notifications import Form, Notifier
+from tidegate.pipeline.matching.routing import SHARD, SLOT, Router
 from tidegate.pipeline.store import pins
 from tidegate.pipeline.store.store import Store
 

@@ -23,11 +23,11 @@ from tidegate.filters.schema import Schema
 from tidegate.pipeline.bases import catalog, compile_job
 from tidegate.pipeline.events.letter_case import differing, warn_of_case
 from tidegate.pipeline.events.malformed import checked
-from tidegate.pipeline.notifications import ALWAYS, FORMS, Form
-from tidegate.pipeline.routing import SHARD, SLOT
+from tidegate.pipeline.matching.notifications import ALWAYS, FORMS, Form
+from tidegate.pipeline.matching.routing import SHARD, SLOT
+from tidegate.pipeline.matching.tasks import AtShard, InPlace, Route, Source
 from tidegate.pipeline.store.objects import is_remote
 from tidegate.pipeline.store.store import Store
-from tidegate.pipeline.tasks import AtShard, InPlace, Route, Source
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

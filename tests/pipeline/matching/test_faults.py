@@ -23,7 +23,7 @@ from tests.pipeline import full_disk, streams
 from tests.pipeline.streams import Stream
 from tidegate.pipeline import ParquetFolder, Store, vacuum
 from tidegate.pipeline.bases import compile_job
-from tidegate.pipeline.matcher import matcher
+from tidegate.pipeline.matching.matcher import matcher
 from tidegate.pipeline.store import pins
 
 if TYPE_CHECKING:

@@ -26,12 +26,12 @@ import pyarrow.fs as pafs
 
 from tidegate.errors import StoreError, TidegateError
 from tidegate.filters.schema import Schema
-from tidegate.pipeline import matching
 from tidegate.pipeline.bases import compile_job
 from tidegate.pipeline.events.letter_case import warn_of_case
-from tidegate.pipeline.matching import Wanted
-from tidegate.pipeline.notifications import Form
-from tidegate.pipeline.sinks import Sink, plain_path
+from tidegate.pipeline.matching import match
+from tidegate.pipeline.matching.match import Wanted
+from tidegate.pipeline.matching.notifications import Form
+from tidegate.pipeline.matching.sinks import Sink, plain_path
 from tidegate.pipeline.store import pins
 from tidegate.pipeline.store.store import Store
 
@@ -75,11 +75,11 @@ def match_stream(
     if not events.isStreaming:
         raise TidegateError("match_stream takes a streaming DataFrame; match takes any")
     place = _place(checkpoint)
-    schema = opened.schema or matching.schema_of(events)
-    matching.require_count(shards)
+    schema = opened.schema or match.schema_of(events)
+    match.require_count(shards)
     chosen = None if columns is None else tuple(columns)
     wanted = Wanted(opened, schema, None, None, output, chosen, corrupt, shards)
-    sink.require(matching.matched(events, wanted).columns)
+    sink.require(match.matched(events, wanted).columns)
     spark, version = events.sparkSession, opened.version()
     base = compile_job.ensure_base(opened, spark, schema, version, math.inf, shards)
     warn_of_case(events, opened.schema, base.reasons)
@@ -144,7 +144,7 @@ class _Step:
             self.shards,
             sent,
         )
-        self.sink.commit(matching.matched(events, wanted), query, batch)
+        self.sink.commit(match.matched(events, wanted), query, batch)
 
 
 def _is_active(query: "StreamingQuery") -> bool:

@@ -15,8 +15,8 @@ from tests.filters.test_spark import ask, store
 from tests.pipeline import streams
 from tidegate.errors import SchemaError, TidegateError
 from tidegate.pipeline.bases import catalog
-from tidegate.pipeline.matcher import Matcher
-from tidegate.pipeline.matching import match
+from tidegate.pipeline.matching.match import match
+from tidegate.pipeline.matching.matcher import Matcher
 from tidegate.pipeline.store.store import Store
 
 if TYPE_CHECKING:
