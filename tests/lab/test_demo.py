@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from tidegate.cli import app
 from tidegate.lab import demo
-from tidegate.pipeline.following import Followed
+from tidegate.pipeline.progress.stream import Followed
 from tidegate.pipeline.store.store import Store
 
 if TYPE_CHECKING:

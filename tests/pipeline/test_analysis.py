@@ -17,8 +17,8 @@ from tidegate.pipeline.analysis import analyse
 from tidegate.pipeline.analysis_page import page
 from tidegate.pipeline.cells import Cells
 from tidegate.pipeline.findings import Analysis, Kind
+from tidegate.pipeline.progress.steps import Step
 from tidegate.pipeline.redundancy import examine
-from tidegate.pipeline.steps import Step
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -36,13 +36,13 @@ from tidegate.console import waiting
 from tidegate.filters.literals import spell
 from tidegate.lab.trade import Trade, trade
 from tidegate.pipeline.bases.catalog import fingerprint
-from tidegate.pipeline.following import Followed, follow, lag
 from tidegate.pipeline.matching.sinks import NOTIFICATIONS, ParquetFolder
 from tidegate.pipeline.matching.stream import match_stream
+from tidegate.pipeline.progress.steps import Watch, rate
+from tidegate.pipeline.progress.stream import Followed, follow, lag
+from tidegate.pipeline.progress.tally import added
 from tidegate.pipeline.spark.session import session
-from tidegate.pipeline.steps import Watch, rate
 from tidegate.pipeline.store.store import Store
-from tidegate.pipeline.tally import added
 
 if TYPE_CHECKING:
     from tidegate.pipeline.store.store import StoredSubscription

@@ -9,6 +9,7 @@ From the bottom up:
 - `statistics`: what do events look like?
 - `bases`: how does a version become files that workers map?
 - `matching`: who wants these events?
+- `progress`: how far has it come?
 
 Not in a room yet:
 
@@ -23,7 +24,6 @@ Not in a room yet:
 - `commands`: The command `tidegate subs`: a subscription store from the command line.
 - `covering`: Which of many filters are covered by another one, and which mean the same?
 - `findings`: What was found out about the subscriptions of a store?
-- `following`: What have the micro-batches of a stream brought?
 - `formats`: How are subscriptions written in CSV, in JSON lines, in Parquet?
 - `imports`: How do subscriptions come out of files?
 - `meanings`: What does each stored subscription mean?
@@ -33,10 +33,8 @@ Not in a room yet:
 - `popularity`: How often do events match each subscription?
 - `redundancy`: Which filters of a cell do others make redundant?
 - `scouts`: Which filters can be seen at once to be covered?
-- `steps`: How far has it come?
 - `subsumption`: Which filters do others cover together, though none of them does alone?
 - `summing`: What comes of all that is known about single subscriptions?
-- `tally`: How many notifications are in these files?
 - `terminal`: How do commands talk to people?
 
 Importing this package loads none of them, nor Spark, Arrow or Delta Lake: a name is loaded when

@@ -36,8 +36,8 @@ from tidegate.pipeline.events.letter_case import warn_of_case
 from tidegate.pipeline.findings import Analysis
 from tidegate.pipeline.meanings import meaning, read
 from tidegate.pipeline.popularity import popularity
+from tidegate.pipeline.progress.steps import Step
 from tidegate.pipeline.scouts import Scouts
-from tidegate.pipeline.steps import Step
 from tidegate.pipeline.store import spark_reader
 from tidegate.pipeline.store.store import Store
 from tidegate.pipeline.summing import ALWAYS, NEVER, PLAIN, REFUSED, Summing

@@ -111,7 +111,7 @@ def _events(path: str | None, format: EventFormat | None) -> "EventFiles | None"
 @contextmanager
 def _progress(spark: "SparkSession") -> "Iterator[Tell]":
     """A line that says what is being done, how much of it is, and how many steps are left."""
-    from tidegate.pipeline.steps import Steps, Tasks, Watch, shown
+    from tidegate.pipeline.progress.steps import Steps, Tasks, Watch, shown
 
     clock = Watch()
     steps = Steps(Tasks(spark, clock).counted, clock)

@@ -201,11 +201,11 @@ class _Job:
             return good
 
     def _batch(self, spark: "SparkSession", events: "DataFrame", store: "Store") -> None:
-        from tidegate.pipeline.following import show
         from tidegate.pipeline.matching.checked_write import write_parquet
         from tidegate.pipeline.matching.match import match as match_events
-        from tidegate.pipeline.steps import Tasks, Watch, counted
-        from tidegate.pipeline.tally import tally
+        from tidegate.pipeline.progress.steps import Tasks, Watch, counted
+        from tidegate.pipeline.progress.stream import show
+        from tidegate.pipeline.progress.tally import tally
 
         watched, seen = counted(events)
         clock = Watch()
@@ -222,9 +222,9 @@ class _Job:
         show(out, seen(), found, clock.seconds(), self.shown)
 
     def _stream(self, events: "DataFrame", store: "Store") -> None:
-        from tidegate.pipeline.following import Followed, follow, lag
         from tidegate.pipeline.matching.sinks import ParquetFolder
         from tidegate.pipeline.matching.stream import match_stream
+        from tidegate.pipeline.progress.stream import Followed, follow, lag
 
         assert self.checkpoint is not None
         sink = ParquetFolder(self.out)

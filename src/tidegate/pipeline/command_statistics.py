@@ -80,9 +80,9 @@ def statistics(
 def _gather(
     store: "Store", files: "EventFiles", anew: bool, master: str, *, quiet: bool
 ) -> "Statistics":
+    from tidegate.pipeline.progress.steps import Watch
     from tidegate.pipeline.spark.session import session
     from tidegate.pipeline.statistics.statistics import gather
-    from tidegate.pipeline.steps import Watch
 
     with waiting("starting Spark") as done, session(master, "tidegate statistics") as spark:
         done()

@@ -6,8 +6,8 @@ import time
 import pytest
 from rich.console import Console
 
-from tidegate.pipeline import steps
-from tidegate.pipeline.steps import Step, Steps, Watch, shown
+from tidegate.pipeline.progress import steps
+from tidegate.pipeline.progress.steps import Step, Steps, Watch, shown
 
 
 @pytest.mark.parametrize("terminal", [True, False])

@@ -19,10 +19,10 @@ from rich.markup import escape
 from tidegate.errors import TidegateError
 from tidegate.pipeline.bases import catalog
 from tidegate.pipeline.matching.sinks import ParquetFolder
+from tidegate.pipeline.progress.steps import Watch, rate
+from tidegate.pipeline.progress.tally import Tally, added, tally
 from tidegate.pipeline.spark.session import reason
-from tidegate.pipeline.steps import Watch, rate
 from tidegate.pipeline.store.store import Store
-from tidegate.pipeline.tally import Tally, added, tally
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
