@@ -10,31 +10,17 @@ From the bottom up:
 - `bases`: how does a version become files that workers map?
 - `matching`: who wants these events?
 - `progress`: how far has it come?
+- `analysis`: what do the subscriptions of a store look like?
 
 Not in a room yet:
 
-- `analysis`: What do the subscriptions of a store look like?
-- `analysis_page`: What has an analysis found, for somebody with a browser?
-- `analysis_tasks`: What do the tasks of an analysis do?
-- `cells`: Which filters have to be compared with each other?
 - `command_analyse`: The command `tidegate analyse`: what do the subscriptions of a store look like?
 - `command_cluster`: The command `tidegate cluster`: a command on a cluster of several
 - `command_match`: The command `tidegate match`: events from files, notifications into files.
 - `command_statistics`: The command `tidegate statistics`: what do events look like?
 - `commands`: The command `tidegate subs`: a subscription store from the command line.
-- `covering`: Which of many filters are covered by another one, and which mean the same?
-- `findings`: What was found out about the subscriptions of a store?
 - `formats`: How are subscriptions written in CSV, in JSON lines, in Parquet?
 - `imports`: How do subscriptions come out of files?
-- `meanings`: What does each stored subscription mean?
-- `mergers`: Which filters could be one?
-- `pieces`: Of which simple pieces is a filter made?
-- `plots`: How does a distribution look?
-- `popularity`: How often do events match each subscription?
-- `redundancy`: Which filters of a cell do others make redundant?
-- `scouts`: Which filters can be seen at once to be covered?
-- `subsumption`: Which filters do others cover together, though none of them does alone?
-- `summing`: What comes of all that is known about single subscriptions?
 - `terminal`: How do commands talk to people?
 
 Importing this package loads none of them, nor Spark, Arrow or Delta Lake: a name is loaded when

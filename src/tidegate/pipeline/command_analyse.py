@@ -22,9 +22,9 @@ from tidegate.pipeline.terminal import refusals
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from tidegate.pipeline.analysis import Tell
+    from tidegate.pipeline.analysis.analyse import Tell
+    from tidegate.pipeline.analysis.findings import Analysis, Kind
     from tidegate.pipeline.events.event_files import EventFiles
-    from tidegate.pipeline.findings import Analysis, Kind
 
 _SHOWN = 2  # examples of each kind in the terminal
 
@@ -78,7 +78,7 @@ def analyse(
 
         with waiting("starting Spark") as done, session(master, "tidegate analyse") as spark:
             done()
-            from tidegate.pipeline.analysis import analyse as look_through
+            from tidegate.pipeline.analysis.analyse import analyse as look_through
 
             frame = None if files is None else files.batch(spark, opened.schema)
             with _progress(spark) as tell:
@@ -86,7 +86,7 @@ def analyse(
                     spark, opened, version=version, events=frame, almost=almost, tell=tell
                 )
         if page_path is not None:
-            from tidegate.pipeline.analysis_page import page
+            from tidegate.pipeline.analysis.page import page
 
             text = page(found)
             page_path.write_text(text, encoding="utf-8", errors="xmlcharrefreplace")

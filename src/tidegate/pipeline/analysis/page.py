@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 from html import escape
 from typing import Final
 
-from tidegate.pipeline.findings import Analysis, Example, Kind, Slice, shortened
-from tidegate.pipeline.plots import bars
+from tidegate.pipeline.analysis.bars import bars
+from tidegate.pipeline.analysis.findings import Analysis, Example, Kind, Slice, shortened
 
 _ID: Final = 80  # characters of an id that are shown
 

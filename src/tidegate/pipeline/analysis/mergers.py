@@ -24,7 +24,7 @@ from tidegate.algebra.normal import boxes
 from tidegate.filters.filter import Filter
 from tidegate.filters.lines import DECIMAL, TOP, double_at, float_at
 from tidegate.filters.valueset import ValueSet
-from tidegate.pipeline.meanings import SIZE, digest, spelled_set
+from tidegate.pipeline.analysis.meanings import SIZE, digest, spelled_set
 
 _ROOM: Final = 1 << 8 * SIZE
 _PREFIX: Final = 32  # bytes of a text that count for the order

@@ -30,7 +30,7 @@ from tidegate.engine.boxes.box_store import Answers, BoxStore
 from tidegate.engine.boxes.space import Space
 from tidegate.filters.filter import Filter
 from tidegate.filters.schema import Schema
-from tidegate.pipeline.pieces import Elsewhere, hull, of_boxes, pieces
+from tidegate.pipeline.analysis.pieces import Elsewhere, hull, of_boxes, pieces
 
 Integers: TypeAlias = NDArray[np.int64]
 

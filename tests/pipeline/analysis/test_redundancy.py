@@ -14,14 +14,14 @@ from tests.engine.boxes.box_oracle import SCHEMAS, some_event, some_filter
 from tests.families import mixed_event, mixed_filter
 from tests.generate import TYPES
 from tests.generate import events as generated_events
-from tests.pipeline.redundancy_oracle import all_pairs, whole_language
+from tests.pipeline.analysis.redundancy_oracle import all_pairs, whole_language
 from tidegate.algebra.normal import boxes
 from tidegate.algebra.union import has_texts
 from tidegate.filters.expression import predicates
-from tidegate.pipeline import cells as cutting
-from tidegate.pipeline import subsumption
-from tidegate.pipeline.cells import Cells, Cut
-from tidegate.pipeline.redundancy import Finding, examine
+from tidegate.pipeline.analysis import cells as cutting
+from tidegate.pipeline.analysis import subsumption
+from tidegate.pipeline.analysis.cells import Cells, Cut
+from tidegate.pipeline.analysis.redundancy import Finding, examine
 
 EXAMPLES = 200 if os.environ.get("TIDEGATE_LONG") == "1" else 15
 EVERY_TYPE = tg.Schema(dict(TYPES))

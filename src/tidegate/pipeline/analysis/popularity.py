@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 
 from tidegate.engine.index import Index
 from tidegate.filters.schema import Schema
+from tidegate.pipeline.analysis.findings import Slice
 from tidegate.pipeline.bases import catalog, compile_job
 from tidegate.pipeline.bases.catalog import Base
 from tidegate.pipeline.events.malformed import ERROR, checked
-from tidegate.pipeline.findings import Slice
 from tidegate.pipeline.matching.matcher import Matcher, matcher
 from tidegate.pipeline.store.store import Store
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from html import escape
 from typing import Final
 
-from tidegate.pipeline.findings import Slice, shortened
+from tidegate.pipeline.analysis.findings import Slice, shortened
 
 _WIDTH: Final = 360  # units; a phone shows them as pixels
 _STEP: Final = 40

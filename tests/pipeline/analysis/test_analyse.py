@@ -8,17 +8,18 @@ import pyarrow as pa
 import pytest
 
 import tidegate as tg
-from tests.pipeline.redundancy_oracle import all_pairs
+from tests.pipeline.analysis.redundancy_oracle import all_pairs
 from tidegate.filters.literals import spell
 from tidegate.lab import mixed
 from tidegate.lab.redundant import SCHEMA, redundant
-from tidegate.pipeline import Store, popularity
-from tidegate.pipeline.analysis import analyse
-from tidegate.pipeline.analysis_page import page
-from tidegate.pipeline.cells import Cells
-from tidegate.pipeline.findings import Analysis, Kind
+from tidegate.pipeline import Store
+from tidegate.pipeline.analysis import popularity
+from tidegate.pipeline.analysis.analyse import analyse
+from tidegate.pipeline.analysis.cells import Cells
+from tidegate.pipeline.analysis.findings import Analysis, Kind
+from tidegate.pipeline.analysis.page import page
+from tidegate.pipeline.analysis.redundancy import examine
 from tidegate.pipeline.progress.steps import Step
-from tidegate.pipeline.redundancy import examine
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

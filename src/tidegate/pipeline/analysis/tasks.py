@@ -22,15 +22,15 @@ from tidegate.algebra.normal import Box, boxes
 from tidegate.errors import MeasureError, TidegateError
 from tidegate.filters.filter import Filter
 from tidegate.filters.schema import Schema
-from tidegate.pipeline.cells import Cells
-from tidegate.pipeline.covering import rank
-from tidegate.pipeline.findings import shortened
-from tidegate.pipeline.meanings import meaning, read
-from tidegate.pipeline.mergers import Member, Place, mergers, places
-from tidegate.pipeline.pieces import of_boxes
-from tidegate.pipeline.redundancy import compare, subsume
-from tidegate.pipeline.scouts import Scouts
-from tidegate.pipeline.summing import ALWAYS, LONG, NEVER, PLAIN, REFUSED
+from tidegate.pipeline.analysis.cells import Cells
+from tidegate.pipeline.analysis.covering import rank
+from tidegate.pipeline.analysis.findings import shortened
+from tidegate.pipeline.analysis.meanings import meaning, read
+from tidegate.pipeline.analysis.mergers import Member, Place, mergers, places
+from tidegate.pipeline.analysis.pieces import of_boxes
+from tidegate.pipeline.analysis.redundancy import compare, subsume
+from tidegate.pipeline.analysis.report_queries import ALWAYS, LONG, NEVER, PLAIN, REFUSED
+from tidegate.pipeline.analysis.scouts import Scouts
 
 Batches: TypeAlias = Iterator[pa.RecordBatch]
 

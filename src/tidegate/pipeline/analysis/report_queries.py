@@ -11,8 +11,16 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tidegate.errors import TidegateError
 from tidegate.filters.schema import Schema
-from tidegate.pipeline.findings import SHOWN, Cost, Coverer, Example, Kind, Slice, shortened
-from tidegate.pipeline.meanings import read
+from tidegate.pipeline.analysis.findings import (
+    SHOWN,
+    Cost,
+    Coverer,
+    Example,
+    Kind,
+    Slice,
+    shortened,
+)
+from tidegate.pipeline.analysis.meanings import read
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

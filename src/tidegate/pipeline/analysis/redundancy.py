@@ -15,9 +15,9 @@ from dataclasses import dataclass
 
 from tidegate.algebra.normal import boxes
 from tidegate.filters.filter import Filter
-from tidegate.pipeline.cells import Cells
-from tidegate.pipeline.covering import Covering, rank
-from tidegate.pipeline.subsumption import Subsumption
+from tidegate.pipeline.analysis.cells import Cells
+from tidegate.pipeline.analysis.covering import Covering, rank
+from tidegate.pipeline.analysis.subsumption import Subsumption
 
 
 @dataclass(slots=True)

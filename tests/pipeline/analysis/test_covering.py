@@ -8,16 +8,16 @@ import pytest
 
 import tidegate as tg
 from tests.engine.boxes.box_oracle import SCHEMAS, some_filter
-from tests.pipeline.redundancy_oracle import all_pairs
+from tests.pipeline.analysis.redundancy_oracle import all_pairs
 from tidegate.algebra.normal import boxes
 from tidegate.algebra.relate import covers, subsumed
 from tidegate.lab import mixed
-from tidegate.pipeline import covering, subsumption
-from tidegate.pipeline.cells import Cells
-from tidegate.pipeline.meanings import meaning, read
-from tidegate.pipeline.pieces import of_boxes, pieces
-from tidegate.pipeline.redundancy import examine
-from tidegate.pipeline.scouts import Scouts
+from tidegate.pipeline.analysis import covering, subsumption
+from tidegate.pipeline.analysis.cells import Cells
+from tidegate.pipeline.analysis.meanings import meaning, read
+from tidegate.pipeline.analysis.pieces import of_boxes, pieces
+from tidegate.pipeline.analysis.redundancy import examine
+from tidegate.pipeline.analysis.scouts import Scouts
 
 
 def rules(count: int, seed: int = 1) -> list[tg.Filter]:

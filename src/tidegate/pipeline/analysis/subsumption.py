@@ -38,7 +38,7 @@ from tidegate.filters.lines import ALL_LINES
 from tidegate.filters.meaning import universe
 from tidegate.filters.schema import Schema
 from tidegate.filters.valueset import ValueSet
-from tidegate.pipeline.pieces import Elsewhere, of_boxes
+from tidegate.pipeline.analysis.pieces import Elsewhere, of_boxes
 
 _FRAGMENTS: Final = 20_000  # of a box of integers, when others are taken from it
 _RUNS: Final = 64  # boxes of integers that a filter may be

@@ -30,17 +30,17 @@ from tidegate.algebra.normal import boxes
 from tidegate.errors import TidegateError
 from tidegate.filters.filter import Filter
 from tidegate.filters.schema import Schema
-from tidegate.pipeline import analysis_tasks as tasks
-from tidegate.pipeline.cells import Cells
+from tidegate.pipeline.analysis import tasks
+from tidegate.pipeline.analysis.cells import Cells
+from tidegate.pipeline.analysis.findings import Analysis
+from tidegate.pipeline.analysis.meanings import meaning, read
+from tidegate.pipeline.analysis.popularity import popularity
+from tidegate.pipeline.analysis.report_queries import ALWAYS, NEVER, PLAIN, REFUSED, Summing
+from tidegate.pipeline.analysis.scouts import Scouts
 from tidegate.pipeline.events.letter_case import warn_of_case
-from tidegate.pipeline.findings import Analysis
-from tidegate.pipeline.meanings import meaning, read
-from tidegate.pipeline.popularity import popularity
 from tidegate.pipeline.progress.steps import Step
-from tidegate.pipeline.scouts import Scouts
 from tidegate.pipeline.store import spark_reader
 from tidegate.pipeline.store.store import Store
-from tidegate.pipeline.summing import ALWAYS, NEVER, PLAIN, REFUSED, Summing
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -17,8 +17,8 @@ from typing import Final
 from tidegate.algebra.normal import Box, boxes
 from tidegate.filters.filter import Filter
 from tidegate.filters.schema import Schema
-from tidegate.pipeline.covering import Covering, Pieces, rank
-from tidegate.pipeline.pieces import hull, of_boxes, pieces
+from tidegate.pipeline.analysis.covering import Covering, Pieces, rank
+from tidegate.pipeline.analysis.pieces import hull, of_boxes, pieces
 
 MOST: Final = 1_000
 """Scouts, at most."""
