@@ -1,9 +1,13 @@
-"""The house of Tidegate: which folder may import which.
+"""The house of Tidegate: which folder may import which, and which room of a folder.
 
-Folders stand in one order, and a folder imports only from those above it. Modules directly in the
+Folders stand in one order, and a folder imports only from those before it. Modules directly in the
 package (`errors.py`) belong to everybody, so they import from no folder. `__init__.py` is the
-public API: it may import from every folder, and only the last three, which use Tidegate as
+public API: it may import from every folder, and only the last four, which use Tidegate as
 its users do, may import from it.
+
+The rooms of a large folder, and the modules that are directly in it, stand in an order of their
+own, by the same rule: a room imports only from those before it, and `__init__.py` of the folder
+from all of them. Some rooms do not know each other though they stand in a row.
 """
 
 import ast
@@ -27,10 +31,47 @@ ORDER = (
     "network",
     "peers",
     "lab",
+    "commands",
     "cli",
 )
 STRANGERS = {"simulate", "pipeline", "network"}
-USERS = {"peers", "lab", "cli"}
+ROOMS = {
+    "engine": (
+        "description",
+        "primitives",
+        "events",
+        "subscriptions",
+        "conditions",
+        "partition",
+        "sweep",
+        "single",
+        "segments",
+        "compile",
+        "file",
+        "boxes",
+        "index",
+        "scan",
+    ),
+    "pipeline": (
+        "spark",
+        "store",
+        "events",
+        "shards",
+        "statistics",
+        "bases",
+        "matching",
+        "progress",
+        "analysis",
+        "session",
+        "cluster",
+        "pins",
+    ),
+}
+APART = {("engine", "sweep", "partition")} | {
+    ("engine", "boxes", room) for room in ROOMS["engine"][3:11]
+}
+"""A folder, a room, and one before it from which it imports nothing."""
+USERS = {"peers", "lab", "commands", "cli"}
 PACKAGE = ROOT / "src" / "tidegate"
 
 
@@ -75,8 +116,10 @@ def may_import(path: str, name: str, shared: set[str]) -> bool:
         return here == "pipeline" or path.startswith("lab/runner")
     if top != "tidegate":
         return True
-    there = rest.partition(".")[0]
-    if there == here or there in shared:
+    there, _, inside = rest.partition(".")
+    if there == here:
+        return here not in ROOMS or may_enter(here, room(path), inside.partition(".")[0])
+    if there in shared:
         return True
     if there not in ORDER:
         return here in USERS or here == "__init__"
@@ -87,10 +130,27 @@ def may_import(path: str, name: str, shared: set[str]) -> bool:
     return ORDER.index(there) < ORDER.index(here)
 
 
+def room(path: str) -> str:
+    """The room, or the module, of its folder that the module at `path` belongs to."""
+    return Path(path).with_suffix("").parts[1]
+
+
+def may_enter(folder: str, here: str, there: str) -> bool:
+    """May what is in the room `here` of a folder import from its room `there`?"""
+    order = ROOMS[folder]
+    if here in {"__init__", there}:
+        return True
+    if here not in order or there not in order or (folder, here, there) in APART:
+        return False
+    return order.index(there) < order.index(here)
+
+
 def violations(path: str, source: str, shared: set[str]) -> list[str]:
     """Every import in the module at `path` that breaks the rule, as `path:line: imports name`."""
     if home(path) not in {*ORDER, *shared, "__init__"}:
         return [f"{path}:1: the folder {home(path)} has no place in the order"]
+    if home(path) in ROOMS and room(path) not in {*ROOMS[home(path)], "__init__"}:
+        return [f"{path}:1: {room(path)} has no place in the order of {home(path)}"]
     return [
         f"{path}:{line}: imports {name}"
         for line, name in imported_names(path, source)
@@ -132,7 +192,7 @@ def test_every_module_imports_only_from_folders_above_its_own() -> None:
         ("filters/parse.py", "from .. import parse"),
         ("algebra/boxes.py", "from tidegate.lab import workloads"),
         ("simulate/clock.py", "from tidegate.network import wire"),
-        ("pipeline/match.py", "from tidegate.simulate import clock"),
+        ("pipeline/matching/match.py", "from tidegate.simulate import clock"),
         ("network/wire.py", "from tidegate.simulate import clock"),
         ("network/wire.py", "from tidegate.pipeline import match"),
         ("errors.py", "from tidegate.filters import parse"),
@@ -143,6 +203,22 @@ def test_every_module_imports_only_from_folders_above_its_own() -> None:
         ("filters/schema.py", "def f():\n    from pyspark.sql.types import StructType"),
         ("lab/workloads.py", "import pyspark.sql"),
         ("helpers/text.py", ""),
+        ("engine/cupboard.py", ""),
+        ("engine/cupboard/shelf.py", ""),
+        ("engine/events/batch.py", "from tidegate.engine.conditions import axis"),
+        ("engine/events/batch.py", "from tidegate.engine.conditions.axis import Axis"),
+        ("engine/events/batch.py", "from ..conditions.axis import Axis"),
+        ("engine/events/batch.py", "from .. import conditions"),
+        ("engine/events/batch.py", "from tidegate.engine.index import Index"),
+        ("engine/events/batch.py", "from tidegate.engine import Index"),
+        ("engine/description.py", "from tidegate.engine.primitives import vector"),
+        ("engine/sweep/sweep.py", "from tidegate.engine.partition.arrays import ZONE"),
+        ("engine/partition/rows.py", "from tidegate.engine.sweep import sweep"),
+        ("engine/boxes/space.py", "from tidegate.engine.conditions.cuts import span"),
+        ("engine/segments/live.py", "def f():\n    import tidegate.engine.compile.draft"),
+        ("pipeline/store/pins.py", "from tidegate.pipeline.bases.catalog import Base"),
+        ("pipeline/matching/tail.py", "from tidegate.pipeline import Store"),
+        ("pipeline/matching/tail.py", "from tidegate.pipeline import analysis"),
     ],
 )
 def test_a_broken_rule_is_noticed(path: str, source: str) -> None:
@@ -159,7 +235,7 @@ def test_a_broken_rule_is_noticed(path: str, source: str) -> None:
         ("filters/deep/down.py", "from ..parse import parse"),
         ("algebra/boxes.py", "from tidegate.filters import parse\nfrom ..filters.tree import And"),
         ("network/wire.py", "from tidegate.overlay import messages"),
-        ("pipeline/match.py", "import pyspark\nfrom tidegate.engine import index"),
+        ("pipeline/matching/match.py", "import pyspark\nfrom tidegate.engine import index"),
         ("lab/runner.py", "from pyspark.sql import SparkSession"),
         ("lab/runner/spark.py", "from pyspark.sql import SparkSession"),
         ("lab/workloads.py", "import tidegate as tg\nfrom tidegate.pipeline import match"),
@@ -168,6 +244,13 @@ def test_a_broken_rule_is_noticed(path: str, source: str) -> None:
         ("__init__.py", "import_module('.engine', __name__)"),
         ("errors.py", "from dataclasses import dataclass"),
         ("filters/parse.py", "import pyspark_like, tidegate_like"),
+        ("engine/conditions/axis.py", "from tidegate.engine.events.batch import Batch"),
+        ("engine/conditions/axis.py", "from tidegate.engine.conditions import cuts\nimport numpy"),
+        ("engine/conditions/axis.py", "from . import cuts\nfrom ..events import batch"),
+        ("engine/boxes/__init__.py", "from tidegate.engine.boxes.box_store import BoxStore"),
+        ("engine/index.py", "from tidegate.engine.compile.compiler import Compiler"),
+        ("pipeline/__init__.py", "from tidegate.pipeline.store.store import Store"),
+        ("pipeline/session.py", "from tidegate.pipeline.spark.session import start"),
     ],
 )
 def test_what_the_rule_allows_is_let_through(path: str, source: str) -> None:
@@ -190,16 +273,16 @@ def test_importing_tidegate_leaves_the_heavy_libraries_alone() -> None:
     assert "pyspark" not in loaded_by("from tidegate import Index")
 
 
-ROOMS = sorted(
+HEADS = sorted(
     file.parent.relative_to(PACKAGE).as_posix()
     for house in ("engine", "pipeline")
     for file in (PACKAGE / house).rglob("__init__.py")
 )
 
 
-@pytest.mark.parametrize("room", ROOMS)
-def test_the_head_of_a_room_names_all_that_is_in_it(room: str) -> None:
-    folder = PACKAGE / room
+@pytest.mark.parametrize("place", HEADS)
+def test_the_head_of_a_room_names_all_that_is_in_it(place: str) -> None:
+    folder = PACKAGE / place
     modules = {file.stem for file in folder.glob("*.py")} - {"__init__"}
     rooms = {file.parent.name for file in folder.glob("*/__init__.py")}
     head = ast.get_docstring(ast.parse((folder / "__init__.py").read_text("utf-8"))) or ""

@@ -18,18 +18,18 @@ from rich.markup import escape
 from rich.progress import Progress
 
 import tidegate as tg
+from tidegate.commands.analyse import analyse
+from tidegate.commands.cluster import cluster
+from tidegate.commands.match import match
+from tidegate.commands.options import SchemaOption, read_parameter, read_schema, refusals
+from tidegate.commands.statistics import statistics
+from tidegate.commands.subs import subs
 from tidegate.console import err, out
 from tidegate.filters.expression import attribute_name
 from tidegate.filters.literals import to_date, to_timestamp
 from tidegate.lab.tour import tour
-from tidegate.pipeline.command_analyse import analyse
-from tidegate.pipeline.command_cluster import cluster
-from tidegate.pipeline.command_match import match
-from tidegate.pipeline.command_statistics import statistics
-from tidegate.pipeline.commands import subs
 from tidegate.pipeline.spark.java import require_java
 from tidegate.pipeline.spark.session import failures
-from tidegate.pipeline.terminal import SchemaOption, read_parameter, read_schema, refusals
 
 app = typer.Typer(
     help="Who wants this event? Exact content-based publish/subscribe.",

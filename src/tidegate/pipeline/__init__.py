@@ -12,17 +12,6 @@ From the bottom up:
 - `progress`: how far has it come?
 - `analysis`: what do the subscriptions of a store look like?
 
-Not in a room yet:
-
-- `command_analyse`: The command `tidegate analyse`: what do the subscriptions of a store look like?
-- `command_cluster`: The command `tidegate cluster`: a command on a cluster of several
-- `command_match`: The command `tidegate match`: events from files, notifications into files.
-- `command_statistics`: The command `tidegate statistics`: what do events look like?
-- `commands`: The command `tidegate subs`: a subscription store from the command line.
-- `formats`: How are subscriptions written in CSV, in JSON lines, in Parquet?
-- `imports`: How do subscriptions come out of files?
-- `terminal`: How do commands talk to people?
-
 Importing this package loads none of them, nor Spark, Arrow or Delta Lake: a name is loaded when
 it is first asked for.
 """

@@ -26,9 +26,10 @@ from tests.pipeline.matching.test_faults import environment
 from tests.pipeline.spark import cluster_driver
 from tests.pipeline.streams import Row, Stream
 from tidegate.cli import app
+from tidegate.commands import cluster as cluster_command
 from tidegate.errors import TidegateError
 from tidegate.filters.literals import decode
-from tidegate.pipeline import command_cluster, match
+from tidegate.pipeline import match
 from tidegate.pipeline.spark.cluster import HOST, cluster
 
 if TYPE_CHECKING:
@@ -232,7 +233,7 @@ def test_a_command_is_told_the_master_and_ends_with_the_cluster(tmp_path: Path) 
 
 def test_the_exit_code_of_a_command_is_kept() -> None:
     for program, code in [("raise SystemExit(3)", 3), ("import os; os.kill(os.getpid(), 9)", 137)]:
-        assert command_cluster._ended([sys.executable, "-c", program], {**os.environ}) == code
+        assert cluster_command._ended([sys.executable, "-c", program], {**os.environ}) == code
 
 
 def test_a_port_that_is_taken_is_refused_by_its_number() -> None:

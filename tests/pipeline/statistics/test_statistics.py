@@ -18,8 +18,9 @@ from tidegate import Attribute, Schema, parse
 from tidegate.algebra.distribution import probability
 from tidegate.algebra.selectivity import estimate
 from tidegate.cli import app
+from tidegate.commands import statistics as statistics_command
 from tidegate.errors import MeasureError, StoreError, TidegateError
-from tidegate.pipeline import Statistics, Store, command_statistics, gather, latest
+from tidegate.pipeline import Statistics, Store, gather, latest
 from tidegate.pipeline.statistics import statistics as module
 from tidegate.pipeline.statistics.used_predicates import most_used
 
@@ -233,10 +234,10 @@ def test_nothing_is_cut_off_whatever_the_width(
 ) -> None:
     written = io.StringIO()
     console = Console(file=written, width=width, soft_wrap=True, highlight=False)
-    monkeypatch.setattr(command_statistics, "out", console)
+    monkeypatch.setattr(statistics_command, "out", console)
     found = latest(wide)
     assert found is not None
-    command_statistics._show(found)
+    statistics_command._show(found)
     shown = written.getvalue()
     assert "\N{HORIZONTAL ELLIPSIS}" not in shown
     assert all(len(line) <= width for line in shown.splitlines())

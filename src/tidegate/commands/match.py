@@ -17,11 +17,11 @@ import typer
 from rich.live import Live
 from rich.markup import escape
 
+from tidegate.commands.options import SchemaOption, read_schema, refusals
+from tidegate.commands.subs import read_subscriptions, show_refused
 from tidegate.console import err, out, waiting
 from tidegate.errors import TidegateError
-from tidegate.pipeline.commands import read_subscriptions, show_refused
 from tidegate.pipeline.spark.session import failures
-from tidegate.pipeline.terminal import SchemaOption, read_schema, refusals
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

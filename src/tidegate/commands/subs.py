@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.markup import escape
 
+from tidegate.commands.options import SchemaOption, read_parameter, read_schema, refusals
 from tidegate.console import err, out
 from tidegate.errors import TidegateError
-from tidegate.pipeline.terminal import SchemaOption, read_parameter, read_schema, refusals
 
 if TYPE_CHECKING:
+    from tidegate.commands.rule_files import Import
     from tidegate.filters.schema import Schema
-    from tidegate.pipeline.imports import Import
     from tidegate.pipeline.store.store import Store
     from tidegate.pipeline.store.validation import Verdict
 
@@ -252,7 +252,7 @@ def read_subscriptions(
     files: list[Path], schema: "Schema | None", format: Format | None = None
 ) -> "Import":
     """The subscriptions in files."""
-    from tidegate.pipeline.imports import read_files
+    from tidegate.commands.rule_files import read_files
 
     with _progress(files) as tick:
         return read_files(files, schema, None if format is None else format.value, tick)

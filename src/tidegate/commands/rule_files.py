@@ -13,9 +13,9 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
+from tidegate.commands.formats import Part, read_csv, read_json_lines, read_parquet
 from tidegate.errors import TidegateError
 from tidegate.filters.schema import Schema
-from tidegate.pipeline.formats import Part, read_csv, read_json_lines, read_parquet
 from tidegate.pipeline.store.literals import Literals, Value
 from tidegate.pipeline.store.proposal import ADD, Proposal, Refusals, propose
 

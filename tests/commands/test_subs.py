@@ -57,7 +57,7 @@ def test_the_command_line_starts_without_arrow_and_delta_lake() -> None:
     loaded = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     ).stdout.split()
-    assert "tidegate.pipeline.commands" in loaded
+    assert "tidegate.commands.subs" in loaded
     assert {"deltalake", "pyarrow", "pyspark"} & set(loaded) == set()
 
 

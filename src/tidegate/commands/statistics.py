@@ -16,12 +16,12 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
+from tidegate.commands.match import EventFormat
+from tidegate.commands.options import refusals
+from tidegate.commands.subs import StoreArgument
 from tidegate.console import out, waiting
 from tidegate.errors import TidegateError
-from tidegate.pipeline.command_match import EventFormat
-from tidegate.pipeline.commands import StoreArgument
 from tidegate.pipeline.spark.session import failures
-from tidegate.pipeline.terminal import refusals
 
 if TYPE_CHECKING:
     from tidegate.pipeline.events.event_files import EventFiles

@@ -15,9 +15,9 @@ from typing import Annotated, NoReturn
 import typer
 from rich.markup import escape
 
+from tidegate.commands.options import refusals
 from tidegate.console import err, out, waiting
 from tidegate.errors import TidegateError
-from tidegate.pipeline.terminal import refusals
 
 
 def cluster(
