@@ -22,7 +22,7 @@ from bench.figure import Figure
 from bench.processes import cpu_seconds, watched
 from tidegate.lab import mixed
 from tidegate.lab.redundant import SCHEMA, redundant
-from tidegate.pipeline.analysis.analyse import analyse
+from tidegate.pipeline.analysis.jobs import analyse
 from tidegate.pipeline.spark.session import session
 from tidegate.pipeline.store.store import Store
 

@@ -21,9 +21,8 @@ settings.load_profile("long" if os.environ.get("TIDEGATE_LONG") == "1" else "def
 
 
 OTHER_HALF = (
-    "test_analysis",
+    "test_analyse",
     "test_cluster",
-    "test_command_analyse",
     "test_connect",
     "test_faults",
     "test_sharded",

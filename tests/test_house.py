@@ -15,6 +15,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -288,3 +289,22 @@ def test_the_head_of_a_room_names_all_that_is_in_it(place: str) -> None:
     head = ast.get_docstring(ast.parse((folder / "__init__.py").read_text("utf-8"))) or ""
     listed = [line for line in head.splitlines() if line.startswith(("- ", "  "))]
     assert modules | rooms <= set(re.findall(r"`(\w+)`", "\n".join(listed)))
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "tidegate.engine.index.Index",
+        "tidegate.engine.scan.ScanIndex",
+        "tidegate.engine.boxes.BoxStore",
+        "tidegate.pipeline.session.start",
+        "tidegate.pipeline.session.session",
+        "tidegate.pipeline.cluster.cluster",
+        "tidegate.pipeline.analysis.analyse",
+        "tidegate.pipeline.pins.unpin",
+        "tidegate.errors.TidegateError",
+    ],
+)
+def test_documented_paths_stay(path: str) -> None:
+    module, _, name = path.rpartition(".")
+    assert getattr(import_module(module), name).__name__ == name

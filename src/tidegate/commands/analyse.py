@@ -20,11 +20,10 @@ from tidegate.errors import TidegateError
 from tidegate.pipeline.spark.session import failures
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-    from tidegate.pipeline.analysis.analyse import Tell
     from tidegate.pipeline.analysis.findings import Analysis, Kind
+    from tidegate.pipeline.analysis.jobs import Tell
     from tidegate.pipeline.events.event_files import EventFiles
+    from tidegate.pipeline.spark.session import SparkSession
 
 _SHOWN = 2  # examples of each kind in the terminal
 
@@ -78,7 +77,7 @@ def analyse(
 
         with waiting("starting Spark") as done, session(master, "tidegate analyse") as spark:
             done()
-            from tidegate.pipeline.analysis.analyse import analyse as look_through
+            from tidegate.pipeline.analysis.jobs import analyse as look_through
 
             frame = None if files is None else files.batch(spark, opened.schema)
             with _progress(spark) as tell:

@@ -24,10 +24,9 @@ from tidegate.errors import TidegateError
 from tidegate.pipeline.spark.session import failures
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-
     from tidegate.filters.schema import Schema
     from tidegate.pipeline.events.event_files import EventFiles
+    from tidegate.pipeline.spark.session import DataFrame, SparkSession
     from tidegate.pipeline.store.store import Store
 
 _CHECKPOINT: Final = "_checkpoint"

@@ -11,6 +11,7 @@ From the bottom up:
 - `matching`: who wants these events?
 - `progress`: how far has it come?
 - `analysis`: what do the subscriptions of a store look like?
+- `session`, `cluster`, `pins`: documented paths to names that are at home in one of these
 
 Importing this package loads none of them, nor Spark, Arrow or Delta Lake: a name is loaded when
 it is first asked for.

@@ -14,9 +14,9 @@ from tidegate.lab import mixed
 from tidegate.lab.redundant import SCHEMA, redundant
 from tidegate.pipeline import Store
 from tidegate.pipeline.analysis import popularity
-from tidegate.pipeline.analysis.analyse import analyse
 from tidegate.pipeline.analysis.cells import Cells
 from tidegate.pipeline.analysis.findings import Analysis, Kind
+from tidegate.pipeline.analysis.jobs import analyse
 from tidegate.pipeline.analysis.page import page
 from tidegate.pipeline.analysis.redundancy import examine
 from tidegate.pipeline.progress.steps import Step

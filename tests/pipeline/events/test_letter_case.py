@@ -13,7 +13,7 @@ import tidegate as tg
 from tidegate.cli import app
 from tidegate.errors import SchemaError, TidegateWarning
 from tidegate.pipeline import Store, gather, match
-from tidegate.pipeline.analysis.analyse import analyse
+from tidegate.pipeline.analysis.jobs import analyse
 from tidegate.pipeline.bases import compile_job
 
 if TYPE_CHECKING:

@@ -12,6 +12,19 @@
 - `popularity`: how often events match each subscription
 - `tasks`: what the tasks of an analysis do
 - `report_queries`: what comes of all that is known about single subscriptions
-- `analyse`: the jobs, in their order
+- `jobs`: the jobs of Spark, in their order (`analyse`)
 - `bars`: how a distribution looks; `page`: what was found, for somebody with a browser
 """
+
+from typing import TYPE_CHECKING, Final
+
+from tidegate.on_demand import on_demand
+
+__all__ = ["analyse"]
+
+_ON_DEMAND: Final = {"analyse": "tidegate.pipeline.analysis.jobs"}
+
+if TYPE_CHECKING:
+    from tidegate.pipeline.analysis.jobs import analyse
+else:  # type checkers would take any name for one that `__getattr__` knows
+    __getattr__ = on_demand(globals(), _ON_DEMAND)

@@ -26,7 +26,8 @@ from tidegate.pipeline.spark.java import require_java
 
 if TYPE_CHECKING:
     from pyspark import SparkConf
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame as DataFrame  # for those who may name Spark's types only
+    from pyspark.sql import SparkSession as SparkSession
 
 MEANING: Final = {
     "spark.sql.ansi.enabled": "true",
