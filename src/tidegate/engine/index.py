@@ -670,7 +670,7 @@ class Index:
         """Which event meets which subscription, as pairs of an event's row and an id.
 
         A batch is an Arrow table or what speaks Arrow, a data frame, or a list of mappings; or what
-        `engine.encoded.encode` made of one, for several indexes to share. The ids are
+        `engine.events.encoded_batch.encode` made of one, for several indexes to share. The ids are
         dictionary-encoded; within each chunk of the table, pairs are grouped by event.
         """
         version = self._version()

@@ -1,7 +1,7 @@
 """What do these subscriptions ask for, as numbers?
 
 A **draft** is what filters become before it is decided where they are kept: each an **entry**, the
-AND of numbered conditions (`conditions`), of ranges of its own (`ranges`), and of at most one
+AND of numbered conditions (`numbered`), of ranges of its own (`ranges`), and of at most one
 **program** (`programs`), for what is neither. Subscriptions whose filters come out the same share
 an entry.
 

@@ -177,7 +177,7 @@ def _choose_key(
     chosen: list[int] = []
     codes = np.zeros(len(entries), np.int64)
     met = 1.0  # of the entries, by an event
-    spread = 1  # codes that the keys may have, see `keys`
+    spread = 1  # codes that the keys may have, see `key_table`
     while len(chosen) < _LONGEST:
         best: tuple[float, int, Integers, Integers, int] | None = None
         for attribute in keyable.attributes:

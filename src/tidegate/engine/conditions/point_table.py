@@ -1,7 +1,8 @@
 """Which condition of a key does an event's value meet?
 
-Conditions that are part of keys (`keys`) allow single values, and no two on an attribute the same.
-So a value names its condition, which is looked up once per batch for all keys with the attribute.
+Conditions that are part of keys (`key_table`) allow single values, and no two on an attribute the
+same. So a value names its condition, which is looked up once per batch for all keys with the
+attribute.
 """
 
 from bisect import bisect_left

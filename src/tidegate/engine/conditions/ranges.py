@@ -1,7 +1,7 @@
 """How are ranges whose constants nearly all differ kept?
 
 A million rules may have a million different prices in them. Such a range is not worth a row of its
-own (see `conditions`): it stays with its entry, as two ends. Under a schema an attribute has one
+own (see `numbered`): it stays with its entry, as two ends. Under a schema an attribute has one
 line, and the ends are the first and the last key on it. Without one, the constants themselves are
 kept, because what they cut from a line is known only when an event brings a value on that line.
 

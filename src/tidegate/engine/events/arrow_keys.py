@@ -6,9 +6,9 @@ value of its type put aside as *other*. Nothing here looks at values one by one,
 more than 18 digits, whose keys are Python integers.
 
 Arrow's kernels do not cover all of its types, so each type has a reader that asks Arrow only for
-what it has; what is left to be looked at value by value, `plain_values` does.
+what it has; what is left to be looked at value by value, `python_values` does.
 
-Invariant: the keys are those that `filters.lines.key_of` gives what `plain_values` finds, after
+Invariant: the keys are those that `filters.lines.key_of` gives what `python_values` finds, after
 `filters.values.normal` without a schema and `filters.types.Type.conform` with one.
 """
 

@@ -1,6 +1,6 @@
 """Which values of Python does an Arrow array hold?
 
-Read one by one, the slow and obvious way: what `columns` does with whole columns is held against
+Read one by one, the slow and obvious way: what `batch` does with whole columns is held against
 this, and falls back on it for arrays that Arrow itself can hardly do anything with. Arrow's own
 `to_pylist` fails on some types and some values; here each has its answer:
 

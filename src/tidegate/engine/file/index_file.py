@@ -1,11 +1,11 @@
 """How is an index saved, and opened again?
 
-As one file (`files`) of what its segment is made of: the ids and the flat arrays of its structures
-as they are, its conditions and the schema in writing (`notation`), and what the subscriptions were
-given as (`records`). Opening maps the file, looks whether the arrays fit together (`consistency`),
-and stops there: conditions are read when the first event comes, subscriptions when one is asked
-for. So a million subscriptions are open in less than a tenth of a second, and processes that have
-opened the same file share its memory.
+As one file (`container`) of what its segment is made of: the ids and the flat arrays of its
+structures as they are, its conditions and the schema in writing (`notation`), and what the
+subscriptions were given as (`originals_file`). Opening maps the file, looks whether the arrays fit
+together (`consistency`), and stops there: conditions are read when the first event comes,
+subscriptions when one is asked for. So a million subscriptions are open in less than a tenth of a
+second, and processes that have opened the same file share its memory.
 
 The map is copy-on-write, although nothing writes to it: kernels are compiled for arrays that can be
 written, and would be compiled once more for those that cannot.

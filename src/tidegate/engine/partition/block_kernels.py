@@ -1,4 +1,4 @@
-"""Which entries of a partition do these events meet? The compiled part of `engine.partition`.
+"""Which entries of a partition do these events meet? The compiled part of `partition`.
 
 Events come in blocks of 512, one bit each (see `vector`). For every block,
 

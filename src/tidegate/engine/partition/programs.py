@@ -1,7 +1,7 @@
 """How is a Boolean tree evaluated for 512 events at once?
 
 What of a filter is no conjunction becomes a **program**: its tree in postfix notation over
-conditions (`conditions`), with no NOTs left, as they were pushed to the predicates. A token is an
+conditions (`numbered`), with no NOTs left, as they were pushed to the predicates. A token is an
 operation and the number of a condition; operations that take their condition along keep the stack
 short, and so does putting the trees first that need it high (Sethi and Ullman, 1970): a stack of 64
 serves 2**63 leaves. Parts of an AND or OR are sorted, so that trees which differ only in their

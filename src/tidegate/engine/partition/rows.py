@@ -2,7 +2,7 @@
 
 `Rows` are the conditions that some entry of a partition refers to. For a batch, `prepare` gives the
 kernel what it makes the rows of each block from: the rank of every event on each axis that values
-of the batch lie on (`axes`), the conditions as pieces of these axes, and, for conditions on text,
+of the batch lie on (`axis`), the conditions as pieces of these axes, and, for conditions on text,
 the bits of the whole batch.
 """
 

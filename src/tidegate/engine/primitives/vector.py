@@ -4,10 +4,10 @@ A **row** is eight 64-bit words: one bit for each of 512 events. The functions h
 rows, which lie in flat arrays of words, one after the other; a position is that of a row's first
 word. They are written as LLVM vectors of eight words, which every processor has in some form: one
 instruction where it has 512-bit registers, a few where it has not. Left to itself, LLVM does not
-find these vectors in loops over words. What each of them does is said in `plain_vector`.
+find these vectors in loops over words. What each of them does is said in `vector_reference`.
 
 They do not check bounds. With `NUMBA_BOUNDSCHECK=1` (as a test runs the kernels), and as a second
-opinion in the tests, the plain loops of `plain_vector` stand in for them; both do the same.
+opinion in the tests, the plain loops of `vector_reference` stand in for them; both do the same.
 """
 
 from collections.abc import Callable

@@ -1,6 +1,6 @@
 """Many subscriptions, compiled.
 
-A `Segment` is made once (`compiling`) and never changes: its partitions hold the entries, `ids` the
+A `Segment` is made once (`compiler`) and never changes: its partitions hold the entries, `ids` the
 subscriptions' ids in the order of their codes, `sources` what they were given as. What has been
 removed since is said by whoever asks: `alive` has a bit for each code, and is empty if all are.
 """

@@ -3,7 +3,7 @@
 A batch of one event would be slow: Arrow and NumPy take longer to look at a column than plain
 Python takes to look at a value. Here each value of the event is looked up in dictionaries and by
 bisection, and a few compiled calls (`single_kernels`, `sweep_kernels`) do the rest, over the same
-arrays as for batches. What is kept besides (`wide`) is made on the first event.
+arrays as for batches. What is kept besides (`wide_zones`) is made on the first event.
 """
 
 import threading
@@ -314,7 +314,7 @@ def _room(name: str, size: int, kind: type) -> NDArray[Any]:
 
 
 def _number(cuts: NDArray[Any], key: int) -> int:
-    """The number of a value among the ends; see `numbers`."""
+    """The number of a value among the ends; see `end_numbers`."""
     at = int(cuts.searchsorted(key))
     return 2 * at + bool(at < len(cuts) and cuts[at] == key)
 

@@ -1,10 +1,10 @@
-"""Which entries does one event meet? The compiled part of `single`.
+"""Which entries does one event meet? The compiled part of `single_events`.
 
 For one event a condition is a single truth value. An entry is checked by looking its conditions up,
 without a jump on each: few are decided by their first, and a mispredicted jump costs more than the
 rest. A zone whose head does not hold is passed over, so most entries are never looked at. Of zones
 that are hardly ever passed over, the conditions are not looked up but worked out, an axis at a time
-for all of them (`wide`).
+for all of them (`wide_zones`).
 """
 
 from typing import Any, TypeAlias

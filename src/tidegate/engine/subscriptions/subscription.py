@@ -2,8 +2,8 @@
 
 A `Subscription` is an id, a filter, and the values of its parameters; `subscribe` makes one. Many
 of one filter are a `Block`, their ids and constants in columns: the filter is looked at once,
-however many subscriptions have it. Blocks are made of tables (`tables`), and of subscriptions that
-came one by one (`gathered`).
+however many subscriptions have it. Blocks are made of tables (`table_reader`), and of subscriptions
+that came one by one (`gathered`).
 
 Invariant: the constants of a subscription are values that its filter admits.
 """

@@ -1,10 +1,10 @@
 """Entries that are a key and a few ranges: the commonest alert rule, in its fastest form.
 
-`symbol = 'IBM' AND price BETWEEN 10 AND 11` is a key (`keys`) and one range. A `Sweep` keeps such
-entries by group, sorted by the low end of their first range, with the ends of all ranges in plain
-columns. An event finds its group and the part of it that its value can be in, and compares 64
-entries at a time (`sweep_kernels`), so the work follows the number of matches and not the number
-of entries. It never changes.
+`symbol = 'IBM' AND price BETWEEN 10 AND 11` is a key (`key_table`) and one range. A `Sweep` keeps
+such entries by group, sorted by the low end of their first range, with the ends of all ranges in
+plain columns. An event finds its group and the part of it that its value can be in, and compares 64
+entries at a time (`sweep_kernels`), so the work follows the number of matches and not the number of
+entries. It never changes.
 """
 
 from collections.abc import Hashable, Iterator, Sequence
@@ -112,7 +112,7 @@ class Sweep:
         return found
 
     def searched(self, lines: Lines) -> _Searched:
-        """What `kernels.meet` has to know of it, for events on these lines."""
+        """What `sweep_kernels.meet` has to know of it, for events on these lines."""
         found = self._searched.get(lines)
         if found is None:
             starting = self.group_start, self.zone_start, self.code_start

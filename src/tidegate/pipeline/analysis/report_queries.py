@@ -1,7 +1,7 @@
 """What comes of all that is known about single subscriptions?
 
 Counts, distributions and a few examples of each kind, by small queries over the tables that
-`analysis` has made: `every` has a row for each subscription, `facts` one for each distinct filter
+`jobs` has made: `every` has a row for each subscription, `facts` one for each distinct filter
 (with its `leader`, the first id that has it, and its `members`), `merged` one for each filter in
 each merger.
 """

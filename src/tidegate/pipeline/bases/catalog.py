@@ -11,7 +11,7 @@ A base is there when its manifest is: files are written first, under names of th
 manifest last, at once (`objects`). So a base is whole or it is not there, and two that are made at
 the same time do not get in each other's way.
 
-Workers map the files, or copies of them where the store is remote (`copies`); they are never
+Workers map the files, or copies of them where the store is remote (`local_copies`); they are never
 changed.
 """
 

@@ -1,10 +1,11 @@
 """How does a version of the store become a base?
 
 A Spark job reads the version's Parquet files, folds all changes to one id into its state, and sorts
-by id. A small store becomes one shard, in one task (`building`). Of a large one, a sample is taken
-first, and with what is known of past events (`statistics`) a plan is made of which subscriptions
-belong together (`shards`); rows are sent to their shards, and each shard is built, and summarised,
-by a task of its own. The driver sees the sample, the summaries and the manifest.
+by id. A small store becomes one shard, in one task (`shard_builder`). Of a large one, a sample is
+taken first, and with what is known of past events (`statistics`) a plan is made of which
+subscriptions belong together (`shard_plan`); rows are sent to their shards, and each shard is
+built, and summarised, by a task of its own. The driver sees the sample, the summaries and the
+manifest.
 """
 
 import ctypes

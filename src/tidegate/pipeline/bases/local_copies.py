@@ -3,7 +3,7 @@
 Workers map the files of a base. Those of a store that is not in a folder are copied once to each
 machine, into the **cache**: the folder that `TIDEGATE_CACHE` names, or `tidegate` in the user's
 cache folder, or where there is no such, in that for temporary files. A copy has the name of the
-file, which is of that file only (`bases`).
+file, which is of that file only (`catalog`).
 
 A copy is made under a private name, checked, and renamed, by whoever has locked the cache; all who
 want it meanwhile wait for the lock, and find it there. So it is fetched once, and whole. Before it

@@ -1,8 +1,8 @@
 """Who wants these events, at a version of the store?
 
-A `Matcher` is a base (`bases`) and the changes since (`tail`). What was removed or changed is taken
-out of the base's shards as these are opened, so an event is wanted by those whom the tail has for
-it, and by those whom its shards have.
+A `Matcher` is a base (`catalog`) and the changes since (`tail`). What was removed or changed is
+taken out of the base's shards as these are opened, so an event is wanted by those whom the tail has
+for it, and by those whom its shards have.
 
 Which shards may have somebody for an event, the base's summary says. It knows nothing of what came
 since, but that is all in the tail, which is matched for every event; what left made the summary too

@@ -7,7 +7,8 @@ the attribute. What may hold for NULL, or for a value that is none of the attrib
 interval: the attribute is **free**, and so it is where only a condition on text speaks of it.
 
 Extents are found a column at a time: rows of one text with their parameters, and rows whose texts
-ask the same of an attribute but for a constant (`engine.clauses`). Others are looked at once each.
+ask the same of an attribute but for a constant (`engine.compile.clauses`). Others are looked at
+once each.
 
 Keys are those of the line. Texts are numbered in their order, the ends of all intervals among them;
 number i stands for the texts from `texts[i]` up to the next, so that intervals of texts are closed
@@ -131,7 +132,7 @@ def usable(own: Attribute) -> bool:
 def read_extents(
     filters: pa.Array, parameters: pa.Array, schema: Schema, attributes: Iterable[str]
 ) -> Extents:
-    """The extents of stored subscriptions on some attributes; see `loading.add`."""
+    """The extents of stored subscriptions on some attributes; see `load_index.add`."""
     wanted = [name for name in attributes if usable(schema[name])]
     reader = _Reader(len(filters), schema, wanted)
     plain: list[tuple[Filter, Rows]] = []

@@ -1,7 +1,7 @@
 """Which shard does a subscription belong to?
 
 A `Plan` says it of every subscription, also of those that come later: it is a small tree of cuts
-(`splits`), made from a sample. Related interests sit together, so that few shards may want an
+(`cut_tree`), made from a sample. Related interests sit together, so that few shards may want an
 event, and the expected **load** is even: how often a subscription matches, times its size. How
 often is counted by matching a sample of events with a sample of subscriptions, so nothing is
 assumed about how attributes hang together. A quarter of the weight is a constant, so that no shard

@@ -1,9 +1,9 @@
 """What is counted of events, and how are counts put together?
 
-A task counts its events in one pass (`Counting`): the values of every attribute (`counts`), the
-events that meet each of some predicates (`predicate_counts`), and a sample (`sampling`). What it
-found are `Counts`, which can be merged, in any order: those of tasks with each other, those of a
-run with what was counted before.
+A task counts its events in one pass (`Counting`): the values of every attribute (`value_counts`),
+the events that meet each of some predicates (`predicate_counts`), and a sample (`event_sample`).
+What it found are `Counts`, which can be merged, in any order: those of tasks with each other, those
+of a run with what was counted before.
 
 Malformed events, which no subscription matches, are counted as such and for nothing else.
 """
