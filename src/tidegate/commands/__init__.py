@@ -1,1 +1,15 @@
-"""How is it called from a shell?"""
+"""How is it called from a shell?
+
+A module for each command of `tidegate`, and what they have in common:
+
+- `options`: arguments that several commands take, and errors printed without a traceback
+- `rule_files`: how subscriptions come out of files; `formats`: CSV, JSON lines, Parquet
+- `subs`: a subscription store; `match`: events from files, notifications into files
+- `statistics`: what events look like; `analyse`: what the subscriptions of a store look like
+- `cluster`: a command on a cluster of several processes on this machine
+- `explain`, `relate`: one filter, and two; `tour`: the language and the index, by examples
+- `simulate`: a network of brokers
+- `demo`: a trading day on Spark; `bench`: our figures beside the alternatives'
+
+`tidegate.cli` puts them together.
+"""
