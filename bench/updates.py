@@ -203,7 +203,7 @@ def changes(rules: Rules) -> Iterator[Figure]:
         figures = [*_one_by_one(rules), *_in_bulk(rules)]
     yield from figures
     yield replace(_slower(rules, "right after", before), aim="", met=True)
-    waited = _seconds(rules.index._wait)
+    waited = _seconds(rules.index._merger.wait)
     settled = _slower(rules, "merged aside after", before)
     yield replace(settled, note=f"{settled.note}; {waited:.1f} s later")
 
@@ -358,4 +358,4 @@ def _warm_up(rules: Rules) -> None:
         index.remove_many(ids.combine_chunks())
         index.add_many(some.slice(first, 4_000))
     index.match_batch(rules.events)
-    index._wait()
+    index._merger.wait()

@@ -48,6 +48,7 @@ ROOMS = {
         "single",
         "segments",
         "compile",
+        "changes",
         "file",
         "boxes",
         "index",
@@ -69,7 +70,7 @@ ROOMS = {
     ),
 }
 APART = {("engine", "sweep", "partition")} | {
-    ("engine", "boxes", room) for room in ROOMS["engine"][3:11]
+    ("engine", "boxes", room) for room in ROOMS["engine"][3:12]
 }
 """A folder, a room, and one before it from which it imports nothing."""
 USERS = {"peers", "lab", "commands", "cli"}

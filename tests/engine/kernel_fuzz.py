@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 
 import tidegate as tg
 from tidegate.engine import index
+from tidegate.engine.changes import merger
 from tidegate.engine.compile import assemble, clauses, compiler, layout, own_ranges, shared_entries
 from tidegate.engine.compile.draft import Drafter
 from tidegate.engine.conditions import key_table, selectivity
@@ -53,9 +54,9 @@ SMALL: Final = (
     (own_ranges, "_MANY", 3),
     (own_ranges, "_SHARED", (1_000_000, 1_000_000)),
     (shared_entries, "_FEW", 1),
-    (index, "_PENDING", 4),
-    (index, "_MANY", 4),
-    (index, "_FEW", 0),
+    (merger, "_PENDING", 4),
+    (merger, "_AT_ONCE", 4),
+    (index, "_PENDING_ONE_BY_ONE", 0),
     (key_table, "_DENSE", 1),
     (key_table, "_SMALL", 8),
     (wide_zones, "_MANY", 4),
@@ -317,7 +318,7 @@ class Comparison:
     @property
     def structures(self) -> set[str]:
         """What holds subscriptions, with the number of its key's attributes; and how far swept."""
-        segments = [live.segment for live in self.tried._lives]
+        segments = [live.segment for live in self.tried._content.lives]
         sweeps = [sweep for segment in segments for sweep in segment.sweeps]
         found = {f"sweeps on {len(sweep.attributes)}" for sweep in sweeps}
         if any(wide for segment in segments for _, wide in segment.single._rows.partitions):

@@ -17,6 +17,8 @@ import pytest
 
 import tidegate as tg
 from tidegate.engine import index as index_module
+from tidegate.engine.changes import merger
+from tidegate.engine.changes.merger import Merger
 from tidegate.engine.compile.compiler import Compiler
 from tidegate.engine.conditions.meaning_cache import Meanings
 from tidegate.engine.conditions.numbered import Conditions
@@ -138,7 +140,7 @@ def test_what_is_replaced_fifty_times_leaves_no_more_than_the_bound(
     assert all(cache.bytes <= BOUND for cache in description.caches)
     assert len(index.incomparable) <= 10
     assert sizes[1] <= sizes[0] + 2 * BOUND + SLACK
-    (one,) = index._lives
+    (one,) = index._content.lives
     assert len(one.segment.table.conditions) <= 4 * SIZE
     assert sum(map(len, one.segment.sources.parts)) <= 2 * SIZE
 
@@ -154,7 +156,7 @@ def test_who_stays_does_not_keep_those_who_came_with_them() -> None:
         index.match_batch([{}])
         index.remove_many([*ids[1:], *range(10_000 + turn * 100 + 1, 10_000 + (turn + 1) * 100)])
     index.flush()
-    (one,) = index._lives
+    (one,) = index._content.lives
     assert len(index) == 40
     assert sum(map(len, one.segment.sources.parts)) <= 80
     assert {type(part) for part in one.segment.sources.parts} <= {Columns, Singles}
@@ -167,7 +169,7 @@ def test_a_slice_does_not_keep_the_table_it_is_from() -> None:
     large = pa.table({"id": range(100_000), "p": range(100_000)})
     index = Index()
     index.add_many(large.slice(500, 3_000), filter="x = :p")
-    (part,) = index._lives[0].segment.sources.parts
+    (part,) = index._content.lives[0].segment.sources.parts
     assert isinstance(part, Columns)
     assert part.columns["p"].get_total_buffer_size() < 100_000
     assert index.match({"x": 501}) == [501]
@@ -180,7 +182,7 @@ def test_what_is_flushed_is_mapped_no_more(tmp_path: object) -> None:
     opened = Index.open(f"{tmp_path}/index", apart=True)
     opened.add(-1, "x = 5")
     opened.flush()
-    assert opened._apart is None
+    assert opened._merger.apart is None
     assert sorted(opened.match({"x": 5})) == [-1, 5]
 
 
@@ -189,8 +191,8 @@ def test_single_removes_are_merged_away() -> None:
     index.add_many(pa.table({"id": range(20_000), "p": range(20_000)}), filter="x = :p")
     for id in range(15_000):
         index.remove(id)
-    index._wait()
-    assert index.describe().removed <= 3 * index_module._MANY
+    index._merger.wait()
+    assert index.describe().removed <= 3 * merger._AT_ONCE
     assert len(index) == 5_000
 
 
@@ -261,38 +263,38 @@ def readers(index: Index, count: int) -> Iterator[list[BaseException]]:
 def test_there_are_never_too_many_segments(merges: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Single updates beside two readers that do nothing but read."""
     if not merges:
-        monkeypatch.setattr(Index, "_merge_if_due", lambda index, **given: None)
+        monkeypatch.setattr(Merger, "_merge_if_due", lambda merger, **given: None)
     index = Index()
     index.add_many(pa.table({"id": range(500), "p": range(500)}), filter="x = :p")
     most = 0
     with readers(index, 2) as wrong:
         for turn in range(1_500):
             index.update(turn % 500, p=turn)
-            most = max(most, len(index._lives))
+            most = max(most, len(index._content.lives))
             if not turn % 10:
                 time.sleep(0.001)
     assert not wrong
     assert 1 <= most <= live.MOST == index.describe().most_segments
     assert index.count_batch([{"x": 1_499}, {"x": 999}]).tolist() == [1, 0]
-    index._wait()
+    index._merger.wait()
 
 
 def test_bulk_changes_make_room_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Index, "_merge_if_due", lambda index, **given: None)
-    monkeypatch.setattr(index_module, "_MANY", 4)
+    monkeypatch.setattr(Merger, "_merge_if_due", lambda merger, **given: None)
+    monkeypatch.setattr(merger, "_AT_ONCE", 4)
     index = Index()
     for turn in range(3 * live.MOST):
         index.add_many(pa.table({"id": range(10 * turn, 10 * turn + 5), "p": range(5)}), "x = :p")
-        assert len(index._lives) <= live.MOST
+        assert len(index._content.lives) <= live.MOST
     assert index.count_batch([{"x": 3}]).tolist() == [3 * live.MOST]
 
 
 def test_a_writer_that_removes_more_than_there_is_sees_it_gone(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(Index, "_merge_if_due", lambda index, **given: None)
-    monkeypatch.setattr(index_module, "_MANY", 4)
-    monkeypatch.setattr(index_module, "_GONE", 50)
+    monkeypatch.setattr(Merger, "_merge_if_due", lambda merger, **given: None)
+    monkeypatch.setattr(merger, "_AT_ONCE", 4)
+    monkeypatch.setattr(merger, "_GONE", 50)
     index = Index()
     index.add_many(pa.table({"id": range(100), "p": range(100)}), filter="x = :p")
     for turn in range(30):
@@ -304,8 +306,8 @@ def test_a_writer_that_removes_more_than_there_is_sees_it_gone(
 def test_a_merge_that_fails_changes_nothing_and_is_made_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(Index, "_merge_if_due", lambda index, **given: None)
-    monkeypatch.setattr(index_module, "_MANY", 4)
+    monkeypatch.setattr(Merger, "_merge_if_due", lambda merger, **given: None)
+    monkeypatch.setattr(merger, "_AT_ONCE", 4)
     index = Index()
     for turn in range(live.MOST):
         index.add_many(pa.table({"id": range(5 * turn, 5 * turn + 5)}), filter="x = 1")
@@ -320,11 +322,11 @@ def test_a_merge_that_fails_changes_nothing_and_is_made_again(
         index.add(2_000, "x = 1")
         with pytest.raises(MemoryError):
             index.match_batch([{"x": 1}])
-        assert not index._taken
+        assert not index._merger._taken
     assert len(index) == 5 * live.MOST + 1
     index.add_many(pa.table({"id": range(1_000, 1_005)}), filter="x = 1")
     assert index.count_batch([{"x": 1}]).tolist() == [len(index)] == [5 * live.MOST + 6]
-    assert len(index._lives) <= live.MOST
+    assert len(index._content.lives) <= live.MOST
 
 
 def test_threads_that_read_and_write_do_not_wait_for_each_other_for_ever() -> None:

@@ -17,8 +17,8 @@ import pyarrow as pa
 import pytest
 
 import tidegate as tg
-import tidegate.engine.index as index_module
 from tests.engine.test_index import Market, pairs
+from tidegate.engine.changes import merger
 from tidegate.engine.index import Index
 from tidegate.engine.segments import parameter_updates
 from tidegate.engine.subscriptions import subscription
@@ -216,7 +216,7 @@ def test_compiling_and_merging_may_end_in_the_midst_of_a_change(
 
     def aside() -> None:
         index.match_batch([{"seat": 1}])
-        index._merge(list(index._lives))
+        index._merger.merge(list(index._content.lives))
 
     def interrupted(*arguments: Any) -> Any:
         thread = threading.Thread(target=aside)
@@ -260,19 +260,19 @@ def test_an_opened_index_may_be_changed_while_it_is_merged_for_the_first_time(
 
 
 def test_what_is_opened_apart_stays_mapped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(index_module, "_PAUSE", 0.0)
+    monkeypatch.setattr(merger, "_PAUSE", 0.0)
     rules = trade(20_000, seed=1)
     table = rules.table()
     index = Index(rules.schema)
     index.add_many(table)
     index.save(tmp_path / "index")
     opened = Index.open(tmp_path / "index", apart=True)
-    mapped = opened._lives[0].segment
+    mapped = opened._content.lives[0].segment
     events = rules.events(500)
     for start in range(0, 18_000, 3_000):
         opened.update_many(table.select(["id", "low", "high"]).slice(start, 3_000))
-        opened._wait()
-    assert mapped in [live.segment for live in opened._lives]
+        opened._merger.wait()
+    assert mapped in [live.segment for live in opened._content.lives]
     assert 2 <= opened.describe().segments <= 4
     assert opened.count_batch(events).tolist() == index.count_batch(events).tolist()
     opened.remove_many(table["id"].slice(18_000))

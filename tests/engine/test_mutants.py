@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from tests import generate, oracle
 from tests.engine.test_index import pairs
 from tests.oracle import Leaf, Not
-from tidegate.engine import index
+from tidegate.engine.changes import merger
 from tidegate.engine.conditions import numbered
 from tidegate.engine.events import arrow_keys, batch
 from tidegate.engine.index import Index
@@ -181,7 +181,7 @@ def test_a_stale_row_after_an_update_is_noticed(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_a_rebuild_that_brings_back_the_dead_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(index, "living_codes", lambda segment, alive: np.arange(len(segment)))
+    monkeypatch.setattr(merger, "living_codes", lambda segment, alive: np.arange(len(segment)))
     assert "flush" in changes_that_go_wrong()
 
 

@@ -13,6 +13,7 @@ bottom up:
 - `single`: how does one event meet both, at once?
 - `segments`: what is compiled, and what of it is still wanted?
 - `compile`: how do subscriptions become a segment?
+- `changes`: how does an index change while it is read?
 - `file`: how does an index lie on disk?
 - `boxes`: which of many filters match an event, cover a filter, are covered by it, or overlap it?
 - `index`: which subscriptions want an event, while they come, change and go

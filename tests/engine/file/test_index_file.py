@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 import tidegate as tg
 from tests import generate
 from tests.engine.test_index import check, describe
-from tidegate.engine import index as indexes
+from tidegate.engine.changes import merger
 from tidegate.engine.compile import assemble, layout, own_ranges, shared_entries
 from tidegate.engine.file import container, index_file, originals_file
 from tidegate.engine.index import Index
@@ -64,8 +64,8 @@ def small() -> Iterator[None]:
         patch.setattr(subscription, "ALIKE", 2)
         patch.setattr(assemble, "_ENOUGH", 4)
         patch.setattr(originals_file, "_FEW", 10)
-        patch.setattr(indexes, "_PENDING", 13)
-        patch.setattr(indexes, "_MANY", 13)
+        patch.setattr(merger, "_PENDING", 13)
+        patch.setattr(merger, "_AT_ONCE", 13)
         yield
 
 
@@ -200,7 +200,7 @@ def test_every_structure_comes_back(
         "filters that nothing can match",
     ):
         assert kind in names
-    segment = index._lives[0].segment
+    segment = index._content.lives[0].segment
     assert any(len(partition.axes.attributes) > 1 for partition in segment.partitions)
     assert any(sweep.attributes for sweep in segment.sweeps)
     assert "by key (symbol, venue)" in names
@@ -520,7 +520,7 @@ def test_only_conditions_in_use_are_saved(tmp_path: Path) -> None:
     index.add(1, " AND ".join(f"x != {i}" for i in range(50)))
     index.add(2, "x > 3 AND y = 1")
     again = reopened(index, tmp_path)
-    assert len(again._lives[0].segment.table.conditions) == 3
+    assert len(again._content.lives[0].segment.table.conditions) == 3
     for event in ({"x": 3}, {"x": 99}, {"x": 60, "y": 1}):
         assert sorted(again.match(event)) == sorted(index.match(event))
 
@@ -543,7 +543,7 @@ def use(path: Path) -> None:
         index.count_batch(batch)
         index.match_batch(batch)["subscription"].to_pylist()
     list(index.match(events(3, 1)[0]))
-    for id in index._lives[0].segment.ids.to_pylist() if index._lives else []:
+    for id in index._content.lives[0].segment.ids.to_pylist() if index._content.lives else []:
         index.get(id)
 
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 import tidegate as tg
-from tidegate.engine import index as index_module
+from tidegate.engine.changes import writer
 from tidegate.engine.primitives import gc_pause
 from tidegate.engine.primitives.gc_pause import put_off
 from tidegate.engine.subscriptions.table_reader import read_table
@@ -64,7 +64,7 @@ def test_reading_a_table_puts_it_off(monkeypatch: pytest.MonkeyPatch) -> None:
         seen.append(gc.isenabled())
         return read_table(*given)
 
-    monkeypatch.setattr(index_module, "read_table", read)
+    monkeypatch.setattr(writer, "read_table", read)
     index = tg.Index()
     index.add_many(pa.table({"id": [1, 2, 3], "filter": ["x = 1", "x = 2", "y < 3"]}))
     assert index.match({"x": 1, "y": 5}) == [1]

@@ -1,12 +1,15 @@
 """What has died in a segment since a reader, or a merge, took its bit map along."""
 
+from typing import Any
+
 import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tidegate.engine import index as index_module
+from tidegate.engine.changes import merger
+from tidegate.engine.changes.merger import Merger
 from tidegate.engine.index import Index
 from tidegate.engine.segments.live import Live, left, living_codes
 from tidegate.engine.segments.segment import Segment
@@ -16,7 +19,7 @@ def segment(size: int) -> Segment:
     index = Index()
     index.add_many(pa.table({"id": range(size)}), filter="x > 1")
     index.flush()
-    return index._lives[0].segment
+    return index._content.lives[0].segment
 
 
 SIZES = (1, 63, 64, 65, 200)
@@ -43,20 +46,20 @@ def test_subscriptions_are_updated_where_a_merge_has_put_them(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """They are found first, and taken out when the new ones are compiled: much may happen."""
-    monkeypatch.setattr(index_module, "_MANY", 4)
+    monkeypatch.setattr(merger, "_AT_ONCE", 4)
     index = Index()
     for first in (0, 10):
         ids = range(first, first + 10)
         index.add_many(pa.table({"id": ids, "low": ids}), filter="x > :low")
-    index._wait()
-    compiled = Index._compiled
+    index._merger.wait()
+    compiled = Merger.compiled
 
-    def merge_meanwhile(self: Index, *given: object) -> Segment:
-        monkeypatch.setattr(Index, "_compiled", compiled)
-        self._merge(list(self._lives))
-        return compiled(self, *given)  # type: ignore[arg-type]
+    def merge_meanwhile(self: Merger, *given: Any) -> Segment:
+        monkeypatch.setattr(Merger, "compiled", compiled)
+        self.merge(list(self._content.lives))
+        return compiled(self, *given)
 
-    monkeypatch.setattr(Index, "_compiled", merge_meanwhile)
+    monkeypatch.setattr(Merger, "compiled", merge_meanwhile)
     index.update_many(pa.table({"id": range(5, 15), "low": range(105, 115)}))
     assert len(index) == 20
     assert sorted(index.match({"x": 50})) == [*range(5), *range(15, 20)]
@@ -69,35 +72,35 @@ def added(index: Index, first: int, count: int) -> None:
 
 
 def test_what_is_left_is_merged_when_changes_pause(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(index_module, "_MANY", 4)
-    monkeypatch.setattr(index_module, "_PAUSE", 0.05)
+    monkeypatch.setattr(merger, "_AT_ONCE", 4)
+    monkeypatch.setattr(merger, "_PAUSE", 0.05)
     index = Index()
     added(index, 0, 1000)
     added(index, 1000, 10)
-    assert len(index._lives) == 2  # too few to be merged at once
-    index._wait()
-    assert [live.size for live in index._lives] == [1010]
+    assert len(index._content.lives) == 2  # too few to be merged at once
+    index._merger.wait()
+    assert [live.size for live in index._content.lives] == [1010]
     index.remove_many(range(5))
-    index._wait()
-    assert [live.dead for live in index._lives] == [5]  # nothing new: that can wait
+    index._merger.wait()
+    assert [live.dead for live in index._content.lives] == [5]  # nothing new: that can wait
     assert sorted(index.match({"x": 8})) == [5, 6, 7]
 
 
 def test_nobody_waits_for_a_pause(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is due is merged, and a flush is made, though a thread waits for changes to pause."""
-    monkeypatch.setattr(index_module, "_MANY", 4)
-    monkeypatch.setattr(index_module, "_PAUSE", 1e6)
+    monkeypatch.setattr(merger, "_AT_ONCE", 4)
+    monkeypatch.setattr(merger, "_PAUSE", 1e6)
     index = Index()
     added(index, 0, 1000)
     for first in (1000, 1010, 1020, 1030, 1040):  # the last of three is due
         added(index, first, 10)
-    waiting = index._merging
+    waiting = index._merger._thread
     assert waiting is not None
-    while len(index._lives) > 3:
+    while len(index._content.lives) > 3:
         waiting.join(0.01)
     index.flush()
     assert not waiting.is_alive()
-    assert [live.size for live in index._lives] == [1050]
+    assert [live.size for live in index._content.lives] == [1050]
     assert len(index.match({"x": 1e9})) == 1050
 
 

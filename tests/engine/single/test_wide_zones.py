@@ -85,7 +85,7 @@ def test_checkpoints_and_flips_add_up(count: int, monkeypatch: pytest.MonkeyPatc
     """Enough entries for many checkpoints on each axis, and events on, before and after them."""
     monkeypatch.setattr(wide_zones, "_MANY", 4)
     index = conjunctions(count)
-    (live,) = index._lives
+    (live,) = index._content.lives
     rng = np.random.default_rng(1)
     seen = 0
     for a, b, c in [(-1, -1, -1), (1000, 1000, 1000), *rng.integers(-1, 101, (60, 3)).tolist()]:
@@ -106,5 +106,5 @@ def test_checkpoints_and_flips_add_up(count: int, monkeypatch: pytest.MonkeyPatc
 def test_few_entries_have_no_wide_zones() -> None:
     index = conjunctions(300)
     index.match({"a": 1, "b": 1.0})
-    (live,) = index._lives
+    (live,) = index._content.lives
     assert [zones for _, zones in live.segment.single._rows.partitions if zones] == []
