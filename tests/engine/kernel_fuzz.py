@@ -45,21 +45,21 @@ Event = dict[str, Any]
 Pairs = list[tuple[int, Id]]
 
 SMALL: Final = (
-    (layout, "_ENOUGH", 4),
-    (layout, "_SWEEPABLE", 4),
-    (clauses, "_ENOUGH", 2),
-    (id_table, "_FEW", 2),
-    (selectivity, "_FEW", 8),
-    (assemble, "_ENOUGH", 3),
-    (own_ranges, "_MANY", 3),
+    (layout, "_ENTRIES_WORTH_A_KEY", 4),
+    (layout, "_ENTRIES_WORTH_A_SWEEP", 4),
+    (clauses, "_FEWEST_OF_A_BLOCK", 2),
+    (id_table, "_IDS_IN_A_DICTIONARY", 2),
+    (selectivity, "_FEWEST_CONDITIONS_GUESSED", 8),
+    (assemble, "_FEWEST_OF_A_HEAD", 3),
+    (own_ranges, "_RANGES_SHARED", 3),
     (own_ranges, "_SHARED", (1_000_000, 1_000_000)),
-    (shared_entries, "_FEW", 1),
+    (shared_entries, "_SUBSCRIBERS_APART", 1),
     (merger, "_PENDING", 4),
     (merger, "_AT_ONCE", 4),
     (index, "_PENDING_ONE_BY_ONE", 0),
-    (key_table, "_DENSE", 1),
-    (key_table, "_SMALL", 8),
-    (wide_zones, "_MANY", 4),
+    (key_table, "_CODES_PER_GROUP", 1),
+    (key_table, "_SMALL_TABLE", 8),
+    (wide_zones, "_ENTRIES_WORTH_BIT_MAPS", 4),
 )
 """Sizes from which on something is worth while, and what they are for a test."""
 

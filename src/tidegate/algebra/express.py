@@ -38,7 +38,7 @@ _Known: TypeAlias = tuple[Predicate, ValueSet]
 
 _LOWER: Final = (Operator.GREATER, Operator.AT_LEAST)
 _UPPER: Final = (Operator.LESS, Operator.AT_MOST)
-_FEW: Final = 16  # parts of an AND or OR among which superfluous ones are looked for
+_PARTS_LOOKED_THROUGH: Final = 16  # of an AND or OR, for superfluous ones
 
 
 def express(
@@ -278,7 +278,7 @@ def _needed(
     combine: Callable[[Sequence[ValueSet]], ValueSet | None],
 ) -> list[_Known]:
     """The parts without those that can be left out, if all together make the target."""
-    if len(parts) > _FEW:
+    if len(parts) > _PARTS_LOOKED_THROUGH:
         return parts
     for part in reversed(parts):
         fewer = [other for other in parts if other is not part]

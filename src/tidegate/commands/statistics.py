@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from tidegate.pipeline.store.store import Store
 
 _SHOWN: Final = 3  # heavy values of an attribute
-_LONGEST: Final = 24  # characters of a value
+_CHARACTERS_OF_A_VALUE: Final = 24  # characters of a value
 _WIDEST: Final = 10_000  # columns of any table
 _LISTED: Final = 100  # heavy values of an attribute in JSON
 
@@ -189,7 +189,9 @@ def _value(line: "LineCounts", key: Any) -> str:
     from tidegate.pipeline.statistics.spread import value_of
 
     text = str(value_of(line.on_line(), key))
-    shown = text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
+    shown = (
+        text if len(text) <= _CHARACTERS_OF_A_VALUE else f"{text[: _CHARACTERS_OF_A_VALUE - 3]}..."
+    )
     return _printable(shown)
 
 

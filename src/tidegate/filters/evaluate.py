@@ -184,13 +184,13 @@ def _truth(value: bool) -> Verdict:
 
 def pattern_of(predicate: Predicate) -> Pattern:
     """The pattern of a text predicate whose constants are present."""
-    if sum(map(len, predicate.constants)) > _LONG:  # type: ignore[arg-type]
+    if sum(map(len, predicate.constants)) > _CHARACTERS_OF_A_PATTERN:  # type: ignore[arg-type]
         return _pattern.__wrapped__(predicate.operator, predicate.constants)
     return _pattern(predicate.operator, predicate.constants)
 
 
 _PATTERNS: Final = 8_192  # that are remembered
-_LONG: Final = 256  # characters of a pattern, at most, that is
+_CHARACTERS_OF_A_PATTERN: Final = 256  # characters of a pattern, at most, that is
 
 
 @lru_cache(maxsize=_PATTERNS)

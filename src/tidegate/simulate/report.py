@@ -13,7 +13,7 @@ from rich.table import Table
 
 from tidegate.simulate.counters import BrokerCounters, LaneCounters, Result
 
-_MOST: Final = 32  # rows
+_ROWS_SHOWN: Final = 32  # rows
 
 
 def report(result: Result, out: Console) -> None:
@@ -96,11 +96,11 @@ def _deliveries(result: Result) -> Table:
 
 
 def _largest(result: Result) -> list[BrokerCounters]:
-    return sorted(result.brokers, key=lambda x: -x.entries)[:_MOST]
+    return sorted(result.brokers, key=lambda x: -x.entries)[:_ROWS_SHOWN]
 
 
 def _lanes(result: Result) -> Table:
-    lanes = sorted(result.lanes, key=lambda x: -sum(x.bytes.values()))[:_MOST]
+    lanes = sorted(result.lanes, key=lambda x: -sum(x.bytes.values()))[:_ROWS_SHOWN]
     table = _table(
         _title("links, each direction", len(lanes), len(result.lanes), "the most bytes"),
         *("from", "to", "messages", "bytes", "changes", "events", "in vain", "lost"),

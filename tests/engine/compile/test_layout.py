@@ -210,8 +210,8 @@ def test_keys_have_no_more_codes_than_numbers_go(
     most: int, attributes: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Else two keys would have one code, or one below 0, which is none."""
-    monkeypatch.setattr(layout, "_CODES", most)
-    monkeypatch.setattr(layout, "_SWEEPABLE", 100)
+    monkeypatch.setattr(layout, "_CODES_OF_A_KEY", most)
+    monkeypatch.setattr(layout, "_ENTRIES_WORTH_A_SWEEP", 100)
     filters = [f"a = {i % 40} AND b = {i // 40 % 40}" for i in range(1_600)]
     index, scan = Index(), ScanIndex()
     for id, text in enumerate(filters):

@@ -57,13 +57,13 @@ NOON = dt.datetime(2024, 2, 29, 12)
 def small() -> Iterator[None]:
     """Structures that are made for many subscriptions are made for few here."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(layout, "_ENOUGH", 12)
-        patch.setattr(layout, "_SWEEPABLE", 12)
-        patch.setattr(own_ranges, "_MANY", 6)
-        patch.setattr(shared_entries, "_FEW", 1)
+        patch.setattr(layout, "_ENTRIES_WORTH_A_KEY", 12)
+        patch.setattr(layout, "_ENTRIES_WORTH_A_SWEEP", 12)
+        patch.setattr(own_ranges, "_RANGES_SHARED", 6)
+        patch.setattr(shared_entries, "_SUBSCRIBERS_APART", 1)
         patch.setattr(subscription, "ALIKE", 2)
-        patch.setattr(assemble, "_ENOUGH", 4)
-        patch.setattr(originals_file, "_FEW", 10)
+        patch.setattr(assemble, "_FEWEST_OF_A_HEAD", 4)
+        patch.setattr(originals_file, "_FEWEST_OF_A_TABLE", 10)
         patch.setattr(merger, "_PENDING", 13)
         patch.setattr(merger, "_AT_ONCE", 13)
         yield

@@ -58,7 +58,7 @@ def test_two_threads_put_it_off_together() -> None:
 
 def test_reading_a_table_puts_it_off(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[bool] = []
-    monkeypatch.setattr(gc_pause, "_MANY", 3)
+    monkeypatch.setattr(gc_pause, "_SUBSCRIPTIONS_WORTH_A_PAUSE", 3)
 
     def read(*given: Any) -> Any:
         seen.append(gc.isenabled())

@@ -18,7 +18,7 @@ KINDS = pytest.mark.parametrize("few", [0, 100_000], ids=["hash table", "diction
 
 @pytest.fixture(autouse=True)
 def _sizes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(id_table, "_FEW", request.getfixturevalue("few"))
+    monkeypatch.setattr(id_table, "_IDS_IN_A_DICTIONARY", request.getfixturevalue("few"))
 
 
 def check(known: list[Any], asked: list[Any], kind: pa.DataType) -> None:

@@ -11,7 +11,7 @@ from tidegate.engine.primitives import result_buffers
 from tidegate.engine.primitives.result_buffers import Column
 from tidegate.engine.segments.live import ALL_ALIVE
 
-LARGE = result_buffers._WORTH // 4
+LARGE = result_buffers._BYTES_WORTH_KEEPING // 4
 
 
 @pytest.fixture(autouse=True)
@@ -45,7 +45,7 @@ def test_results_keep_their_memory_as_long_as_they_are_used() -> None:
 
 
 def test_what_has_waited_longest_goes_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(result_buffers, "_KEPT", 40 * LARGE)
+    monkeypatch.setattr(result_buffers, "_BYTES_KEPT", 40 * LARGE)
     sizes = [4 * LARGE, 5 * LARGE, 6 * LARGE]
     for size in sizes:
         result_buffers._pool.give(np.empty(size, np.int32))
@@ -57,7 +57,7 @@ def test_what_has_waited_longest_goes_first(monkeypatch: pytest.MonkeyPatch) -> 
 def test_rows_are_repeated_as_often_as_events_are_counted(most: int, begin: int) -> None:
     counts = np.random.default_rng(most).integers(0, most, 1_500)
     total = int(counts.sum())
-    assert (total >= output_kernels._LARGE) == (most > 10)
+    assert (total >= output_kernels._ROWS_PAST_THE_CACHE) == (most > 10)
     out = np.full(begin + total + 20, -7, np.int32)
     output_kernels.repeat(counts, out[begin : begin + total])
     assert np.array_equal(out[begin : begin + total], np.repeat(np.arange(1_500), counts))

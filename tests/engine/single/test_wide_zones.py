@@ -83,7 +83,7 @@ def conjunctions(count: int) -> Index:
 @pytest.mark.parametrize("count", [300, 3_000])
 def test_checkpoints_and_flips_add_up(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Enough entries for many checkpoints on each axis, and events on, before and after them."""
-    monkeypatch.setattr(wide_zones, "_MANY", 4)
+    monkeypatch.setattr(wide_zones, "_ENTRIES_WORTH_BIT_MAPS", 4)
     index = conjunctions(count)
     (live,) = index._content.lives
     rng = np.random.default_rng(1)

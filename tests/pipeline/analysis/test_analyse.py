@@ -114,7 +114,7 @@ def test_matches_are_the_same_in_any_number_of_shards_and_bases_are_used_again(
     events = spark.createDataFrame(EVENTS, "symbol string, price double, volume bigint")
     counts = []
     for size in (100_000, 150):
-        monkeypatch.setattr(popularity, "_EACH", size)
+        monkeypatch.setattr(popularity, "_SUBSCRIPTIONS_OF_A_SHARD", size)
         store = filled(tmp_path / str(size), redundant(400, seed=3).table, SCHEMA)
         found = popularity.popularity(spark, store, 1, events, SCHEMA)
         assert found.events == len(EVENTS)

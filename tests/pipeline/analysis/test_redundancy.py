@@ -123,11 +123,11 @@ def test_all_families_may_meet_on_one_attribute(seed: int, size: int) -> None:
 def test_the_whole_language_is_compared(
     schema: tg.Schema | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cutting, "_WORTH", 1.0)  # cut where it helps little, as few would
+    monkeypatch.setattr(cutting, "_LARGER_PART", 1.0)  # cut where it helps little, as few would
     monkeypatch.setattr(cutting, "_PAIRS", 2.0)
     monkeypatch.setattr(cutting, "_COPIES", 20.0)
     monkeypatch.setattr(subsumption, "_PIECES", 20_000)
-    monkeypatch.setattr(subsumption, "_MANY", 1_000)
+    monkeypatch.setattr(subsumption, "_OTHERS_TAKEN_AWAY", 1_000)
     filters = whole_language(Random(7), 45, schema)
     names = [f"{i:03}" for i in range(len(filters))]
     cells = Cells.grown(filters, len(filters), 8, schema)

@@ -85,7 +85,7 @@ def test_a_tail_that_follows_for_long_is_as_large_as_what_is_in_it(
     noted = sum(map(len, own.changed()))
     assert SIZE <= noted <= 30 + 2 * (SIZE + 10)
     files = [file for each in store._log._snapshots.values() for file in each.files]
-    assert len(store._log._snapshots) <= delta_log._KEPT
+    assert len(store._log._snapshots) <= delta_log._SNAPSHOTS_KEPT
     assert len({id(file) for file in files}) == len({file.name for file in files})
 
 
@@ -109,7 +109,7 @@ def test_small_files_count_as_more_than_their_rows(
     followed: tuple[Store, Matcher], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each takes memory of its own, so it is not only their rows that have a bound."""
-    monkeypatch.setattr(change_files, "_KEPT", 4 * change_files._LEAST)
+    monkeypatch.setattr(change_files, "_ROWS_KEPT", 4 * change_files._LEAST)
     store, _ = followed
     for turn in range(10):
         store.update("i1", limit=float(turn))

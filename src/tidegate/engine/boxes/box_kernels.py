@@ -55,11 +55,11 @@ WORDS: Final = 8  # of a chunk
 CHUNK: Final = 64 * WORDS
 PLACE_BITS: Final = 9  # of a place in a chunk
 SPILL: Final = 8  # places behind the last handle that writing handles may overwrite
-_MANY: Final = 12  # of 64 boxes found, from which on their handles are written side by side
+_FOUND_SIDE_BY_SIDE: Final = 12  # of 64 boxes, whose handles are then written so
 NONE: Final = np.uint64(0)
 ONE: Final = np.uint64(1)
 ALL: Final = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
-_TOGETHER: Final = 2  # rows that are read before it is asked whether they leave a box
+_ROWS_TOGETHER: Final = 2  # rows that are read before it is asked whether they leave a box
 _DOUBT: Final = np.uint64(64 * WORDS)  # a place behind the chunks of a tile
 
 
@@ -243,7 +243,7 @@ def _emit(
     doubtful: int,
 ) -> tuple[int, int]:
     """Write the handles of those of 64 boxes that are in the word and asked for."""
-    if popcount(word) >= np.uint64(_MANY) and base + 64 <= len(tags) and sure:
+    if popcount(word) >= np.uint64(_FOUND_SIDE_BY_SIDE) and base + 64 <= len(tags) and sure:
         flags = np.int64(asked | sure)
         written = write_tagged(
             answer,
@@ -432,7 +432,7 @@ def _overlay(
                 drop(left, own, packed.rows, row)
             else:
                 meet(left, own, packed.rows, row)
-            if k % _TOGETHER == 0 and is_empty(left, own):
+            if k % _ROWS_TOGETHER == 0 and is_empty(left, own):
                 break
         live[kept] = live[i]
         if not is_empty(left, own):

@@ -33,7 +33,7 @@ _Apart: TypeAlias = tuple[
 ]
 
 _U32: Final = np.uint32
-_ENOUGH: Final = 16  # entries that make a condition the head of a zone
+_FEWEST_OF_A_HEAD: Final = 16  # entries that make a condition the head of a zone
 
 
 def assemble(
@@ -179,7 +179,7 @@ def _order(
         sizes = _even(np.bincount(group))
         return order, sizes, np.full(len(sizes), NO_ROW, np.int64)
     _, run, length = np.unique(first, return_inverse=True, return_counts=True)
-    lonely = (length[run] < _ENOUGH) | (first == NO_ROW)
+    lonely = (length[run] < _FEWEST_OF_A_HEAD) | (first == NO_ROW)
     order = np.lexsort((ref_count, first, lonely))
     heads, counts = np.unique(first[~lonely], return_counts=True)
     sizes = _even(counts)

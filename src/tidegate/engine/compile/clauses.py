@@ -22,7 +22,7 @@ from tidegate.filters.schema import Schema
 from tidegate.filters.template import Template, fill
 from tidegate.filters.values import MAX_PRECISION
 
-_ENOUGH: Final = 16  # clauses that make a block
+_FEWEST_OF_A_BLOCK: Final = 16  # clauses that make a block
 _ARROW: Final[dict[type, pa.DataType]] = {
     bool: pa.bool_(),
     int: pa.int64(),
@@ -141,7 +141,7 @@ class Column:
 
         And if their constants have columns. The ids are places in `rows`.
         """
-        if len(self.rows) < _ENOUGH:
+        if len(self.rows) < _FEWEST_OF_A_BLOCK:
             return None
         parts: list[Node] = []
         columns: dict[str, pa.Array] = {}

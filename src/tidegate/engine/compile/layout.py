@@ -26,15 +26,15 @@ from tidegate.engine.primitives.offsets import pick
 
 Integers: TypeAlias = NDArray[np.int64]
 
-_ENOUGH: Final = 16_384  # entries that are worth a partition by key
-_SWEEPABLE: Final = 1_024  # entries, nothing but key and ranges, that are worth a sweep
+_ENTRIES_WORTH_A_KEY: Final = 16_384  # entries that are worth a partition by key
+_ENTRIES_WORTH_A_SWEEP: Final = 1_024  # entries, nothing but key and ranges, that are worth a sweep
 _SELECTIVE: Final = 0.5  # of its entries that an event may meet, at most, for a key to pay
 _GAIN: Final = 0.7  # of the entries met that a longer key may leave, at most
 _FOLLOWING: Final = 1  # entries that are swept if many are
 _PLANS: Final = 12  # by key, of entries of one kind
-_LONGEST: Final = 3  # attributes of a key
-_CODES: Final = 2**62  # of keys, at most: each has a 64-bit integer
-_SWEPT: Final = 2  # attributes whose ranges are swept
+_ATTRIBUTES_OF_A_KEY: Final = 3  # attributes of a key
+_CODES_OF_A_KEY: Final = 2**62  # of keys, at most: each has a 64-bit integer
+_ATTRIBUTES_SWEPT: Final = 2  # attributes whose ranges are swept
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class Plan:
 
 def plan(draft: Draft, subscribers: Integers) -> list[Plan]:
     """Divide the entries; `subscribers` counts those of each."""
-    keyable = _KeyConditions(draft) if len(draft) >= _SWEEPABLE else None
+    keyable = _KeyConditions(draft) if len(draft) >= _ENTRIES_WORTH_A_SWEEP else None
     plans: list[Plan] = []
     has_program = draft.program >= 0
     for programs in (False, True):
@@ -73,7 +73,7 @@ def _sweep(
     Sweeps are cheap, so once there are enough entries for one, the others follow, however few.
     """
     bare = mine[np.diff(draft.ref_start)[mine] == keyable.count[mine]]
-    enough = _FOLLOWING if any(each.sweep for each in plans) else _SWEEPABLE
+    enough = _FOLLOWING if any(each.sweep for each in plans) else _ENTRIES_WORTH_A_SWEEP
     swept: list[Integers] = []
     while len(bare) >= enough and len(swept) < _PLANS:
         chosen = _choose_key(keyable, bare, enough, 1.0 if enough == _FOLLOWING else _SELECTIVE)
@@ -98,7 +98,11 @@ def _by_key(
 ) -> Integers:
     """Add plans of entries that have keys, and say which are left."""
     for _ in range(_PLANS):
-        chosen = _choose_key(keyable, mine, _ENOUGH, _SELECTIVE) if len(mine) >= _ENOUGH else None
+        chosen = (
+            _choose_key(keyable, mine, _ENTRIES_WORTH_A_KEY, _SELECTIVE)
+            if len(mine) >= _ENTRIES_WORTH_A_KEY
+            else None
+        )
         if chosen is None:
             break
         entries, keys = chosen
@@ -112,7 +116,7 @@ def _sweepable(draft: Draft, entries: Integers, keys: int) -> NDArray[np.bool_]:
     counts = np.diff(draft.range_start)[entries]
     which = pick(draft.range_start[entries], counts)
     attribute = draft.range_attribute[which]
-    chosen = np.argsort(-np.bincount(attribute, minlength=1), kind="stable")[:_SWEPT]
+    chosen = np.argsort(-np.bincount(attribute, minlength=1), kind="stable")[:_ATTRIBUTES_SWEPT]
     ranges = draft.ranges
     fits = np.isin(attribute, chosen) & ~ranges.take(which).reaches_everywhere()
     owner = np.repeat(np.arange(len(entries)), counts)
@@ -129,7 +133,7 @@ def _by_axes(draft: Draft, entries: Integers, fit: Integers) -> list[Integers]:
     """
     counts = np.diff(draft.range_start)[entries[fit]]
     found = [fit[counts == count] for count in occurring(counts).tolist()]
-    return found if min(len(some) for some in found) >= _ENOUGH else [fit]
+    return found if min(len(some) for some in found) >= _ENTRIES_WORTH_A_KEY else [fit]
 
 
 class _KeyConditions:
@@ -178,7 +182,7 @@ def _choose_key(
     codes = np.zeros(len(entries), np.int64)
     met = 1.0  # of the entries, by an event
     spread = 1  # codes that the keys may have, see `key_table`
-    while len(chosen) < _LONGEST:
+    while len(chosen) < _ATTRIBUTES_OF_A_KEY:
         best: tuple[float, int, Integers, Integers, int] | None = None
         for attribute in keyable.attributes:
             if attribute in chosen:
@@ -189,7 +193,7 @@ def _choose_key(
                 continue
             further = numbered(own[having])
             size = int(further.max()) + 1
-            if spread * size > _CODES:
+            if spread * size > _CODES_OF_A_KEY:
                 continue
             joint = numbered(codes[having] * size + further)
             share = np.bincount(joint) / len(having)

@@ -23,7 +23,7 @@ from tidegate.filters.expression import And, Node, Operator, Predicate
 Integers: TypeAlias = NDArray[np.int64]
 _Form: TypeAlias = tuple[tuple[Operator, ...], tuple[type, ...]]
 
-_MANY: Final = 1024  # distinct ranges of an attribute, from which on entries keep their own
+_RANGES_SHARED: Final = 1024  # distinct ones of an attribute; with more, entries keep their own
 _SHARED: Final = (8, 64)  # uses that make a range worth a condition: the more, the more there are
 _ROWS: Final = 256  # distinct ranges for which one use more is asked of each
 
@@ -69,13 +69,13 @@ class Usage:
         for attribute in {*stated, *self._hashes} - found:
             uses = np.array(stated.get(attribute, []), np.int64)
             hashes = self._hashes.get(attribute, [])
-            if len(uses) + sum(map(len, hashes)) < _MANY:
+            if len(uses) + sum(map(len, hashes)) < _RANGES_SHARED:
                 continue
             if hashes:
                 counts = np.unique(np.concatenate(hashes), return_counts=True)[1]
                 uses = np.append(uses, counts)
             rare = uses < np.clip(len(uses) // _ROWS, *_SHARED)
-            if len(uses) >= _MANY and uses[rare].sum() * 2 >= uses.sum():
+            if len(uses) >= _RANGES_SHARED and uses[rare].sum() * 2 >= uses.sum():
                 found.add(attribute)
         return found
 

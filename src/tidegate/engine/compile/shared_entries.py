@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 Integers: TypeAlias = NDArray[np.int64]
 
-_FEW: Final = 4  # subscribers of a filter that have an entry each
+_SUBSCRIBERS_APART: Final = 4  # subscribers of a filter that have an entry each
 
 
 def share(draft: "Draft") -> tuple[Integers, NDArray[np.int32]]:
@@ -41,7 +41,7 @@ def share(draft: "Draft") -> tuple[Integers, NDArray[np.int32]]:
     order = wanted[np.argsort(hashes, kind="stable")]
     same = np.empty(len(draft), np.int64)
     _find_same(np.sort(hashes), order, same, parts)
-    few = np.bincount(same[wanted], minlength=len(draft))[same[wanted]] <= _FEW
+    few = np.bincount(same[wanted], minlength=len(draft))[same[wanted]] <= _SUBSCRIBERS_APART
     same[wanted[few]] = wanted[few]
     first = wanted[same[wanted] == wanted]
     number = np.full(len(draft), -1, np.int32)

@@ -25,11 +25,11 @@ from tidegate.filters.valueset import ValueSet
 Ranks: TypeAlias = NDArray[np.uint32]
 Numbered: TypeAlias = Iterable[tuple[int, ValueSet]]
 
-_FEW: Final = 8  # cuts among which a search is as fast as a table
+_CUTS_SEARCHED: Final = 8  # cuts among which a search is as fast as a table
 _TABLE: Final = 65_536  # keys of a table
 _REMEMBERED: Final = 8_192  # strings, at most, whose rank is kept from batch to batch
 _PER_CUT: Final = 4  # of them for each cut: where there are few, a search is as fast
-_LONGEST: Final = 64  # characters of such a string
+_CHARACTERS_REMEMBERED: Final = 64  # characters of such a string
 _EACH_KNOWN: Final = 200  # bytes, about, of such a string and its place
 
 
@@ -74,7 +74,10 @@ class Axis:
             by_text = [self._rank_of(text) for text in stretch.texts]
             return np.array(by_text, np.uint32)[stretch.keys]
         stairs = self._scaled(stretch.line.scale)
-        if len(stairs.cuts) > _FEW and stairs.cuts.dtype == stretch.keys.dtype == np.int64:
+        if (
+            len(stairs.cuts) > _CUTS_SEARCHED
+            and stairs.cuts.dtype == stretch.keys.dtype == np.int64
+        ):
             return self._looked_up(stairs, stretch)
         return stairs.upto(stretch.keys).astype(np.uint32)
 
@@ -104,7 +107,7 @@ class Axis:
         rank = self._known.get(text)
         if rank is None:
             rank = bisect_right(self.cuts, text)
-            if len(text) <= _LONGEST:
+            if len(text) <= _CHARACTERS_REMEMBERED:
                 if len(self._known) >= min(_REMEMBERED, _PER_CUT * len(self.cuts)):
                     self._known.clear()
                 self._known[text] = rank

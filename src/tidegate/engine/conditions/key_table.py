@@ -25,8 +25,8 @@ Integers: TypeAlias = NDArray[np.int64]
 
 NO_GROUP: Final = -1
 
-_DENSE: Final = 8  # codes for each group, at most, that are worth a table
-_SMALL: Final = 65_536
+_CODES_PER_GROUP: Final = 8  # codes for each group, at most, that are worth a table
+_SMALL_TABLE: Final = 65_536
 
 
 def points(conditions: Conditions, numbers: NDArray[Any]) -> set[int]:
@@ -161,7 +161,7 @@ class KeyTable:
     def _by_place(self) -> NDArray[np.int32] | None:
         """The group of each code there can be, if they are not too many."""
         size = prod(self._sizes)
-        if size > max(_DENSE * len(self), _SMALL):
+        if size > max(_CODES_PER_GROUP * len(self), _SMALL_TABLE):
             return None
         groups = np.full(size, NO_GROUP, np.int32)
         groups[self._codes] = self._order

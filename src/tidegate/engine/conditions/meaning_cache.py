@@ -26,7 +26,7 @@ Meaning: TypeAlias = Condition | int
 MOST_BYTES: Final = 16 * 2**20
 """The most that an index remembers."""
 
-_EACH: Final = 900  # bytes of a condition without constants, with its places in dictionaries
+_BYTES_EACH: Final = 900  # bytes of a condition without constants, with its places in dictionaries
 _CONSTANT: Final = 420  # bytes of a constant, and of its ends on three lines
 _COPIES: Final = 4  # of a text: as a constant, and as both ends of what it allows
 
@@ -76,10 +76,10 @@ class Meanings:
 def _size(key: Key) -> int:
     """About the bytes of what is remembered of a predicate with these constants."""
     if type(key) is str:
-        return _EACH + _CONSTANT + _COPIES * _length(key)
+        return _BYTES_EACH + _CONSTANT + _COPIES * _length(key)
     constants = key[0] if type(key[0]) is tuple else key[:1]
     texts = sum(_COPIES * _length(each) for each in constants if type(each) is str)
-    return _EACH + _CONSTANT * len(constants) + texts
+    return _BYTES_EACH + _CONSTANT * len(constants) + texts
 
 
 def _length(text: str) -> int:

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from tidegate.engine.conditions.numbered import Conditions
 
-_FEW: Final = 4_096  # conditions, of a segment that will be merged soon
+_FEWEST_CONDITIONS_GUESSED: Final = 4_096  # conditions, of a segment that will be merged soon
 
 
 def selectivity(conditions: Conditions) -> NDArray[np.float64]:
@@ -15,7 +15,7 @@ def selectivity(conditions: Conditions) -> NDArray[np.float64]:
 
     Of few conditions, it is only asked whether they allow single values.
     """
-    if len(conditions) < _FEW:
+    if len(conditions) < _FEWEST_CONDITIONS_GUESSED:
         return np.array([-1.0 if each.values else 0.0 for each in conditions])
     return shares(conditions)
 

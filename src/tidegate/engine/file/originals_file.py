@@ -31,7 +31,7 @@ from tidegate.filters.values import Constant
 
 Integers: TypeAlias = NDArray[np.int64]
 
-_FEW: Final = 256  # subscriptions that make no table
+_FEWEST_OF_A_TABLE: Final = 256  # subscriptions that make no table
 
 
 class Records:
@@ -86,7 +86,7 @@ def write_sources(sources: Sources) -> tuple[list[str], Arrays]:
     codes: list[Integers] = []
     records: list[tuple[str, str]] = []
     for part, mine, rows in _by_part(sources):
-        if isinstance(part, Columns) and part.columns and len(mine) >= _FEW:
+        if isinstance(part, Columns) and part.columns and len(mine) >= _FEWEST_OF_A_TABLE:
             table = pa.table(dict(part.columns)).take(pa.array(rows))
             kind = (_spelled_filter(part.filter), str(table.schema))
             tables.setdefault(kind, []).append((mine, table))

@@ -46,8 +46,8 @@ from tidegate.engine.partition.row_kernels import make_rows, set_mask
 from tidegate.engine.primitives.vector import popcount, put, tally, transpose
 from tidegate.jit import allocating, kernel
 
-_DENSE: Final = 64  # events of a run from which on entries may be counted and written by the word,
-_MANY: Final = 16  # if so many of a zone have events
+_DENSE_RUN: Final = 64  # events of a run from which on entries may be counted by the word,
+_DENSE_ZONE: Final = 16  # if so many of a zone have events
 
 
 @allocating
@@ -100,7 +100,7 @@ def _count_blocks(
                     ends.axis_used, ends.low_start, ends.lows, ends.high_start, ends.highs,
                     events.key, events.present, group, first, start, stop, scratch,
                 )  # fmt: skip
-            dense = stop - start >= _DENSE and len(entries.code_start) == 0
+            dense = stop - start >= _DENSE_RUN and len(entries.code_start) == 0
             if dense:
                 _clear(planes, 0)
             for zone in range(entries.zone_start[group], entries.zone_start[group + 1]):
@@ -115,7 +115,7 @@ def _count_blocks(
                 evaluate(
                     entries, ends, entry, upper, hits, scratch, alive, first_code, buffer, 0,
                 )  # fmt: skip
-                if dense and popcount(hits) >= np.uint64(_MANY):
+                if dense and popcount(hits) >= np.uint64(_DENSE_ZONE):
                     tally(planes, buffer, np.uint64(0))
                     carry_over(planes)
                 else:
@@ -190,7 +190,7 @@ def _write_blocks(
                     ends.axis_used, ends.low_start, ends.lows, ends.high_start, ends.highs,
                     events.key, events.present, group, first, start, stop, scratch,
                 )  # fmt: skip
-            dense = stop - start >= _DENSE and len(entries.code_start) == 0
+            dense = stop - start >= _DENSE_RUN and len(entries.code_start) == 0
             zones = 0
             for zone in range(entries.zone_start[group], entries.zone_start[group + 1]):
                 entry, upper = entries.zone_entry[zone], entries.zone_entry[zone + 1]
@@ -205,7 +205,7 @@ def _write_blocks(
                 evaluate(
                     entries, ends, entry, upper, hits, scratch, alive, first_code, buffer, base,
                 )  # fmt: skip
-                if not dense or popcount(hits) < np.uint64(_MANY):
+                if not dense or popcount(hits) < np.uint64(_DENSE_ZONE):
                     write_zone(
                         entries.code_start, events.row, entry, hits, first, alive, first_code,
                         buffer, base, cursor, end, out,

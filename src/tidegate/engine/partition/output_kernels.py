@@ -22,8 +22,8 @@ ZONE_WORDS: Final = ZONE * 8 + 8
 """The words of a zone in a tile: not a power of two, which caches dislike."""
 COUNT_BITS: Final = 32
 """The bits of a count."""
-_LARGE: Final = 2**20  # rows that are written past the cache
-_LONG: Final = 256  # rows of one event, of these
+_ROWS_PAST_THE_CACHE: Final = 2**20  # rows that are written past the cache
+_ROWS_OF_AN_EVENT: Final = 256  # rows of one event, of these
 
 
 @kernel
@@ -181,7 +181,7 @@ def repeat(counts: I64, out: I32) -> None:
     at = np.uint64(0)
     for event in range(len(counts)):
         stop = at + np.uint64(counts[event])
-        if len(out) >= _LARGE and counts[event] >= _LONG:
+        if len(out) >= _ROWS_PAST_THE_CACHE and counts[event] >= _ROWS_OF_AN_EVENT:
             stream_same(out, at, stop, np.int32(event))
         else:
             for i in range(at, stop):

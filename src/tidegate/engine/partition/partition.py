@@ -32,7 +32,7 @@ from tidegate.engine.partition.rows import AxisTable, Rows
 Integers: TypeAlias = NDArray[np.int64]
 Work: TypeAlias = tuple[Conditions, Ends, Events]
 
-_SMALL: Final = 65_536
+_GROUPS_OF_16_BITS: Final = 65_536
 
 
 class Partition:
@@ -77,7 +77,11 @@ class Partition:
                 groups = self.key.groups(batch, order.astype(np.int32))
                 having = np.flatnonzero(groups != NO_GROUP)
                 own = groups[having]
-                narrow = own.astype(np.uint16) if len(self.entries.group_start) < _SMALL else own
+                narrow = (
+                    own.astype(np.uint16)
+                    if len(self.entries.group_start) < _GROUPS_OF_16_BITS
+                    else own
+                )
                 sorting = np.argsort(narrow, kind="stable")
                 order, own = order[having[sorting]], own[sorting]
             else:

@@ -16,7 +16,7 @@ from tidegate.engine.partition.arrays import BLOCK, I64, U8, U16, U32, ZONE, Scr
 from tidegate.engine.partition.row_kernels import accumulate
 from tidegate.jit import allocating, kernel
 
-_FEW: Final = 24  # events sorted by insertion
+_EVENTS_INSERTED: Final = 24  # events sorted by insertion
 
 
 @kernel
@@ -75,7 +75,7 @@ def _sort_run(
             keys[length] = event_key[base + event]
             order[length] = event - first
             length += 1
-    if length <= _FEW:
+    if length <= _EVENTS_INSERTED:
         for i in range(1, length):
             key, event = keys[i], order[i]
             j = i - 1

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
-_MANY: Final = 10_000  # subscriptions from which on the search is put off
+_SUBSCRIPTIONS_WORTH_A_PAUSE: Final = 10_000  # subscriptions from which on the search is put off
 _lock: Final = threading.Lock()
 _putting_off: set[object] = set()
 _was_enabled = False
@@ -28,7 +28,7 @@ def put_off(count: int) -> Iterator[None]:
     >>> gc.isenabled()
     True
     """
-    if count < _MANY:
+    if count < _SUBSCRIPTIONS_WORTH_A_PAUSE:
         yield
         return
     global _was_enabled

@@ -26,7 +26,7 @@ Integers: TypeAlias = NDArray[np.int64]
 
 NOWHERE: Final = -1
 
-_FEW: Final = 32_768  # ids that a dictionary finds
+_IDS_IN_A_DICTIONARY: Final = 32_768  # ids that a dictionary finds
 
 _SECRET: Final = np.uint64(secrets.randbits(63) * 2 + 1)
 _MIX: Final = np.uint64(0x9E3779B97F4A7C15)
@@ -68,7 +68,7 @@ class IdTable:
 
     def get(self, id: Id) -> int:
         """Where the id is."""
-        if len(self._ids) <= _FEW:
+        if len(self._ids) <= _IDS_IN_A_DICTIONARY:
             if self._places is None:
                 ids, places = self._ids.to_pylist(), range(len(self._ids))
                 self._places = dict(zip(reversed(ids), reversed(places), strict=True))

@@ -13,8 +13,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-_KEPT: Final = 256 * 2**20  # bytes, at most
-_WORTH: Final = 2**20  # smaller ones the allocator keeps by itself
+_BYTES_KEPT: Final = 256 * 2**20  # bytes, at most
+_BYTES_WORTH_KEEPING: Final = 2**20  # smaller ones the allocator keeps by itself
 
 
 class _Pool:
@@ -50,7 +50,7 @@ class _Pool:
     def _take_in(self) -> None:
         while self._returned:
             self._free.append(self._returned.popleft())
-        while sum(free.nbytes for free in self._free) > _KEPT:
+        while sum(free.nbytes for free in self._free) > _BYTES_KEPT:
             self._free.pop(0)
 
 
@@ -61,10 +61,12 @@ class _Lease:
     """An array as long as somebody uses it."""
 
     def __init__(self, size: int) -> None:
-        self.array = _pool.take(size) if 4 * size >= _WORTH else np.empty(size, np.int32)
+        self.array = (
+            _pool.take(size) if 4 * size >= _BYTES_WORTH_KEEPING else np.empty(size, np.int32)
+        )
 
     def __del__(self) -> None:
-        if self.array.nbytes >= _WORTH:
+        if self.array.nbytes >= _BYTES_WORTH_KEEPING:
             _pool.give(self.array)
 
 

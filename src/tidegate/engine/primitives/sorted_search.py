@@ -19,7 +19,7 @@ from tidegate.jit import inlined, kernel
 Integers: TypeAlias = NDArray[np.int64]
 
 _STEP: Final = 8  # numbers on a floor for each that stands above them
-_TOGETHER: Final = 16  # keys
+_KEYS_TOGETHER: Final = 16  # keys
 _TOP: Final = 2**63 - 1
 
 
@@ -77,7 +77,7 @@ def _filled(numbers: Integers) -> Integers:
 @kernel
 def count_before(floors: Integers, starts: Integers, keys: Integers, found: Integers) -> None:
     """`before`, into an array."""
-    for begin in range(0, min(len(keys), len(found)), _TOGETHER):
+    for begin in range(0, min(len(keys), len(found)), _KEYS_TOGETHER):
         _descend(floors, starts, keys, 0, found, begin)
 
 
@@ -86,9 +86,9 @@ def count_upto(
     floors: Integers, starts: Integers, size: int, keys: Integers, found: Integers
 ) -> None:
     """`upto`, into an array."""
-    for begin in range(0, min(len(keys), len(found)), _TOGETHER):
+    for begin in range(0, min(len(keys), len(found)), _KEYS_TOGETHER):
         _descend(floors, starts, keys, 1, found, begin)
-        for i in range(begin, min(begin + _TOGETHER, len(keys), len(found))):
+        for i in range(begin, min(begin + _KEYS_TOGETHER, len(keys), len(found))):
             if keys[i] == _TOP:  # there is no number above it
                 found[i] = size
 
@@ -98,7 +98,7 @@ def _descend(
     floors: Integers, starts: Integers, keys: Integers, more: int, found: Integers, begin: int
 ) -> None:
     """The numbers less than some keys, and `more`."""
-    stop = min(begin + _TOGETHER, len(keys), len(found))
+    stop = min(begin + _KEYS_TOGETHER, len(keys), len(found))
     for i in range(begin, stop):
         found[i] = 0
     for floor in range(len(starts)):

@@ -20,7 +20,7 @@ TOGETHER: Final = 7
 """The segments that are merged at once, at most: two may do so, and leave others that may be."""
 
 _BITS: Final = np.uint64(1) << np.arange(64, dtype=np.uint64)
-_ALIKE: Final = 3  # segments of like size that are merged
+_SEGMENTS_ALIKE: Final = 3  # segments of like size that are merged
 _GROWTH: Final = 2.0  # a segment is like smaller ones if it is at most so many times all of them
 _CHANGED: Final = 0.1  # of all subscriptions new or dead, from which on everything is rebuilt
 _LEFT: Final = 0.001  # of all subscriptions new, from which on that is done when changes pause
@@ -107,14 +107,14 @@ def due(lives: list[Live], few: int) -> list[Live]:
     ordered = sorted(lives, key=lambda live: live.size)
     total = sum(live.size for live in lives)
     news = sum(live.size for live in ordered[:-1]) + sum(live.dead for live in lives)
-    if news > max(_CHANGED * total, _ALIKE * few):
+    if news > max(_CHANGED * total, _SEGMENTS_ALIKE * few):
         return ordered
     chosen, smaller = 0, 0
     for place, live in enumerate(ordered, 1):
         if place > 1 and live.size > _GROWTH * max(smaller, few):
             break
         smaller += live.size
-        if place >= _ALIKE:
+        if place >= _SEGMENTS_ALIKE:
             chosen = place
     return ordered[:chosen]
 

@@ -26,7 +26,7 @@ Place: TypeAlias = tuple[Live | None, NDArray[Any], NDArray[Any]]
 
 _Values: TypeAlias = Mapping[str, pa.Array]
 
-_ENOUGH: Final = 256  # subscriptions of a block that make a block again
+_FEWEST_OF_A_BLOCK: Final = 256  # subscriptions of a block that make a block again
 
 
 def changed_rows(
@@ -48,7 +48,7 @@ def changed_rows(
         order = np.argsort(parts, kind="stable")
         for here in np.split(order, np.flatnonzero(np.diff(parts[order])) + 1):
             part = sources.parts[int(parts[here[0]])]
-            if isinstance(part, Columns) and len(here) >= _ENOUGH:
+            if isinstance(part, Columns) and len(here) >= _FEWEST_OF_A_BLOCK:
                 old_rows = sources.row[codes[here]]
                 blocks += _block(part, old_rows, ids, columns, rows[here], schema)
                 continue

@@ -28,7 +28,7 @@ Integers: TypeAlias = NDArray[np.int64]
 Bits: TypeAlias = NDArray[np.uint64]
 Numbers: TypeAlias = NDArray[np.uint32]
 
-_MANY: Final = 16_384  # entries without a key that are worth bit maps
+_ENTRIES_WORTH_BIT_MAPS: Final = 16_384  # entries without a key that are worth bit maps
 _WIDE: Final = 0.05  # of all events, at least, for which the head of a wide zone holds
 
 
@@ -116,7 +116,7 @@ def wide_zones(entries: Entries, conditions: Conditions) -> WideZones | None:
     """
     if not len(entries.ref_start) or len(entries.token_start):
         return None
-    if int(entries.group_start[-1]) < _MANY:
+    if int(entries.group_start[-1]) < _ENTRIES_WORTH_BIT_MAPS:
         return None
     found = WideZones(entries, conditions)
     return found if len(found.zones) else None

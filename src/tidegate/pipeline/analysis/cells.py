@@ -36,7 +36,7 @@ _ATTRIBUTES: Final = 6  # that are tried in one cell
 _CONSTANTS: Final = 6  # of each of them
 _MOST_CELLS: Final = 2_000
 _COPIES: Final = 4.0  # cells that a filter lies in, on average, at most
-_WORTH: Final = 0.9  # of a cell, the larger part that a cut may leave
+_LARGER_PART: Final = 0.9  # of a cell, the larger part that a cut may leave
 _PAIRS: Final = 0.9  # of the pairs in a cell, those that a cut may leave
 
 _COMPARING: Final = frozenset(
@@ -202,7 +202,7 @@ def _best(here: _Sample, schema: Schema | None, random: Random) -> Cut | None:
         low, high = _parted(cut, tried)
         larger = max(len(low), len(high))
         cost = len(low) ** 2 + len(high) ** 2
-        if cost < least and larger <= _WORTH * len(tried):
+        if cost < least and larger <= _LARGER_PART * len(tried):
             best, least = cut, cost
     return best
 

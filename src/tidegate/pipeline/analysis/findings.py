@@ -10,10 +10,10 @@ from typing import Any, Final
 SHOWN: Final = 10
 """Examples of each kind that are kept."""
 
-_LONGEST: Final = 300  # characters of a filter that are shown
+_CHARACTERS_SHOWN: Final = 300  # characters of a filter that are shown
 
 
-def shortened(text: str, most: int = _LONGEST) -> str:
+def shortened(text: str, most: int = _CHARACTERS_SHOWN) -> str:
     """A text that is not too long to be shown.
 
     >>> shortened("x" * 500)[-3:], len(shortened("x" * 500))

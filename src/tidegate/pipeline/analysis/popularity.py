@@ -27,9 +27,9 @@ from tidegate.pipeline.store.store import Store
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-_EACH: Final = 100_000  # subscriptions of a shard: texts of many shapes take room in its making
+_SUBSCRIPTIONS_OF_A_SHARD: Final = 100_000  # texts of many shapes take room in its making
 _FIRST: Final = 64  # events that are matched to see how many pairs there are
-_MOST: Final = 10_000  # events that are matched at a time
+_EVENTS_AT_A_TIME: Final = 10_000
 _PAIRS: Final = 1_000_000  # that are counted at a time, about
 _ROWS: Final = 100_000  # that a task hands back at a time
 _TASKS: Final = 16  # by whom events are matched: few small files would all be one task's
@@ -77,7 +77,7 @@ def _base(store: Store, spark: "SparkSession", schema: Schema, version: int) -> 
     known = catalog.newest(store.path, catalog.fingerprint(schema), version)
     if known is not None and known.version == version:
         return known
-    shards = max(1, ceil(store.most(version) / _EACH))
+    shards = max(1, ceil(store.most(version) / _SUBSCRIPTIONS_OF_A_SHARD))
     return compile_job.compile_base(store, spark, schema, version, shards)
 
 
@@ -116,7 +116,7 @@ class _Count:
                         totals[shard] = np.zeros(known.base.shards[shard].subscriptions, np.int64)
                     visiting = some if rows is None else some.take(pa.array(rows))
                     pairs += _count(known.part(shard).index, visiting, totals[shard])
-                size = max(_FIRST, min(_PAIRS * len(some) // max(pairs, 1), _MOST))
+                size = max(_FIRST, min(_PAIRS * len(some) // max(pairs, 1), _EVENTS_AT_A_TIME))
         for shard, total in totals.items():
             matched = np.flatnonzero(total)
             for start in range(0, len(matched), _ROWS):

@@ -23,7 +23,7 @@ from tidegate.pipeline.analysis.pieces import hull, of_boxes, pieces
 MOST: Final = 1_000
 """Scouts, at most."""
 
-_WORTH: Final = 0.2  # of the sample, what scouts must cover
+_SHARE_OF_SCOUTS: Final = 0.2  # of the sample, what scouts must cover
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Scouts:
         covered = Counter(compared.coverers.values())
         single = {i: own for i in covered if len(own := boxes(sample[ordered[i]]) or ()) == 1}
         usable = {i: own[0] for i, own in single.items() if pieces(sample[ordered[i]])}
-        if sum(covered[i] for i in usable) < _WORTH * len(sample):
+        if sum(covered[i] for i in usable) < _SHARE_OF_SCOUTS * len(sample):
             return cls(schema), left
         chosen = sorted(i for i, _ in covered.most_common() if i in usable)[:MOST]
         return cls(schema, tuple((ordered[i], usable[i]) for i in chosen)), left

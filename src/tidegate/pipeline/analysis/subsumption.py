@@ -43,7 +43,7 @@ from tidegate.pipeline.analysis.pieces import Elsewhere, of_boxes
 _FRAGMENTS: Final = 20_000  # of a box of integers, when others are taken from it
 _RUNS: Final = 64  # boxes of integers that a filter may be
 _PIECES: Final = 500  # of a filter, where the algebra takes others from it
-_MANY: Final = 60  # others that the algebra may be asked to take from a filter
+_OTHERS_TAKEN_AWAY: Final = 60  # others that the algebra may be asked to take from a filter
 _SLOW: Final = 2_000  # questions to the algebra about the filters of one cell
 _EXPLAINED: Final = 5  # filters of a cell of which it is said by whom they are subsumed
 
@@ -92,7 +92,7 @@ class Subsumption:
         self._explained += 1
         asked = part or self._filters[number]
         others = sorted({i for box in boxes(asked) or () for i in self._overlapping(number, box)})
-        if len(others) > _MANY:
+        if len(others) > _OTHERS_TAKEN_AWAY:
             return ()
         if not subsumed(asked, [self._filters[i] for i in others], Budget(_PIECES)):
             return ()
@@ -136,7 +136,7 @@ class Subsumption:
         answer = None if has_texts(box) else self._labels.covered(box, labelled)
         if answer or (answer is False and len(labelled) == len(others)):
             return answer
-        if self._slow == _SLOW or len(others) > _MANY:
+        if self._slow == _SLOW or len(others) > _OTHERS_TAKEN_AWAY:
             return None
         self._slow += 1
         budget = Budget(_PIECES)

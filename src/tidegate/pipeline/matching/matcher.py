@@ -38,7 +38,7 @@ TAIL: Final = -1
 Visits: TypeAlias = list[tuple[int, Rows | None]]
 """Shards, and the rows of the events that visit each; None: all events do."""
 
-_KEPT: Final = 2  # matchers of a worker, each of another base
+_MATCHERS_KEPT: Final = 2  # matchers of a worker, each of another base
 
 
 class Matcher:
@@ -170,6 +170,6 @@ def matcher(store: str, base: str, version: int) -> Matcher:
     if found.version < version:
         found.advance(version)
     _matchers[key] = found
-    while len(_matchers) > _KEPT:
+    while len(_matchers) > _MATCHERS_KEPT:
         _matchers.popitem(last=False)
     return found

@@ -37,7 +37,7 @@ ALWAYS: Final = [("version", "bigint", pa.int64()), ("error", "string", pa.strin
 
 _PAIRS: Final = 500_000  # of one batch that goes back to Spark, about
 _FIRST: Final = 512  # events that are matched to see how many pairs there are
-_MOST: Final = 2**16  # events at once, if they are put in order
+_EVENTS_IN_ORDER: Final = 2**16  # events at once, if they are put in order
 _NO_TEXTS: Final = pa.array([], pa.string())
 
 
@@ -155,7 +155,7 @@ class Notifier:
 
     def _fit(self, events: int, found: int) -> None:
         """Take as many events at once as make about so many pairs."""
-        self._size = max(64, min(_PAIRS * events // max(found, 1), _MOST))
+        self._size = max(64, min(_PAIRS * events // max(found, 1), _EVENTS_IN_ORDER))
 
     def _batch(
         self, events: pa.RecordBatch, found: list[pa.Array], errors: pa.Array | None = None

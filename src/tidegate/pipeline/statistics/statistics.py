@@ -43,7 +43,7 @@ from tidegate.pipeline.store.store import Store
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-_KEPT: Final = 3  # statistics of a store
+_STATISTICS_KEPT: Final = 3  # statistics of a store
 _SUFFIX: Final = ".counts"
 
 
@@ -167,7 +167,7 @@ def _add(store: Store, version: int, counts: Counts, anew: bool) -> Statistics:
         made = Statistics(last + 1, version, time.time(), store.schema, merged)
         said = {"number": made.number, "version": made.version, "moment": made.moment}
         if place.create(_name(made.number), merged.to_bytes(said)):
-            for number in numbers[: 1 - _KEPT]:
+            for number in numbers[: 1 - _STATISTICS_KEPT]:
                 place.delete(_name(number))
             return made
         pause(attempt)

@@ -37,10 +37,10 @@ SCHEMA: Final = pa.schema(
 )
 
 _ROW_GROUP: Final = 16_384
-_SMALL: Final = 4096  # rows of a file that is read as a whole
-_KEPT: Final = 100_000  # rows of small files that are kept
+_ROWS_OF_A_SMALL_FILE: Final = 4096  # rows of a file that is read as a whole
+_ROWS_KEPT: Final = 100_000  # rows of small files that are kept
 _LEAST: Final = 16  # rows that a file counts as, at least: it takes memory of its own
-_LONGEST: Final = 128  # characters of an id in the statistics of the log
+_CHARACTERS_OF_AN_ID: Final = 128  # characters of an id in the statistics of the log
 _LAST_CHARACTER: Final = "\U0010ffff"
 _REPEATED: Final = ["change", "filter", "parameters.key_value.key"]
 
@@ -113,15 +113,25 @@ def write_rows(files: pafs.FileSystem, folder: str, name: str, rows: pa.Table) -
     ends = pc.min_max(rows["version"]).as_py()
     low, high = ("", "") if not len(rows) else (rows["id"][0].as_py(), rows["id"][-1].as_py())
     return ChangeFile(
-        name, size, len(rows), ends["min"] or 0, ends["max"] or 0, low[:_LONGEST], _above(high)
+        name,
+        size,
+        len(rows),
+        ends["min"] or 0,
+        ends["max"] or 0,
+        low[:_CHARACTERS_OF_AN_ID],
+        _above(high),
     )
 
 
 def _above(id: str) -> str | None:
     """A short text that is not below the id; None if there is none."""
-    if len(id) <= _LONGEST:
+    if len(id) <= _CHARACTERS_OF_AN_ID:
         return id
-    return None if id[_LONGEST] == _LAST_CHARACTER else id[:_LONGEST] + _LAST_CHARACTER
+    return (
+        None
+        if id[_CHARACTERS_OF_AN_ID] == _LAST_CHARACTER
+        else id[:_CHARACTERS_OF_AN_ID] + _LAST_CHARACTER
+    )
 
 
 class Reader:
@@ -151,7 +161,7 @@ class Reader:
                     for group in range(parquet.num_row_groups)
                 ]
             known = pa.concat_tables([SCHEMA.empty_table(), *groups])
-            if file.rows <= _SMALL and not once:
+            if file.rows <= _ROWS_OF_A_SMALL_FILE and not once:
                 self._keep(file, known)
         return known
 
@@ -160,13 +170,13 @@ class Reader:
             if file.name not in self._small:
                 self._small[file.name] = rows
                 self._kept += max(len(rows), _LEAST)
-            while self._kept > _KEPT:
+            while self._kept > _ROWS_KEPT:
                 gone = self._small.pop(next(iter(self._small)))
                 self._kept -= max(len(gone), _LEAST)
 
     def find(self, file: ChangeFile, ids: Sequence[str], wanted: pa.Array) -> pa.Table:
         """The rows of a file with these ids: sorted, and once more as an array."""
-        if file.rows <= _SMALL:
+        if file.rows <= _ROWS_OF_A_SMALL_FILE:
             rows = self.read(file)
             return rows.filter(pc.is_in(rows["id"], value_set=wanted))
         path = self._path(file)

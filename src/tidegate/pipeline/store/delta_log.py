@@ -43,7 +43,7 @@ _FORMAT: Final = "1"
 _FORMAT_KEY: Final = "tidegate.format"
 _SCHEMA_KEY: Final = "tidegate.schema"
 _NOTE_KEY: Final = "tidegate"  # what a commit says about itself
-_KEPT: Final = 64  # snapshots, which have most of their files in common
+_SNAPSHOTS_KEPT: Final = 64  # snapshots, which have most of their files in common
 
 ATTEMPTS: Final = 100  # at a commit, before it is given up
 _ESCAPE: Final = re.compile("%[0-9A-Fa-f]{2}")
@@ -243,7 +243,7 @@ class ChangeLog:
                 tuple(shared.get(file.name, file) for file in _read_files(actions, self.place)),
             )
             self._require_all(known)
-            if len(self._snapshots) >= _KEPT:
+            if len(self._snapshots) >= _SNAPSHOTS_KEPT:
                 del self._snapshots[min(self._snapshots)]
             self._snapshots[version] = known
         return known

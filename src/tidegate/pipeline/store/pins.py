@@ -21,7 +21,7 @@ from typing import Final
 from tidegate.errors import StoreError
 from tidegate.pipeline.store.objects import Bucket, Folder, beside
 
-_KEPT: Final = 8  # pins of a query
+_PINS_KEPT: Final = 8  # pins of a query
 _DIGITS: Final = 20  # of the number of a batch
 _SUFFIX: Final = ".json"
 _CHOICE: Final = ".base"
@@ -114,5 +114,5 @@ def _read(place: Folder | Bucket, name: str) -> int | None:
 def _forget_old(place: Folder | Bucket, query: str, batch: int) -> None:
     for each in place.list(query):
         number = each.name.rpartition("/")[2][:_DIGITS]
-        if number.isdecimal() and int(number) <= batch - _KEPT:
+        if number.isdecimal() and int(number) <= batch - _PINS_KEPT:
             place.delete(each.name)
