@@ -37,7 +37,7 @@ from tidegate.engine.primitives import id_table, vector
 from tidegate.engine.scan import ScanIndex
 from tidegate.engine.segments.segment import Segment
 from tidegate.engine.single import wide_zones
-from tidegate.engine.subscriptions.originals import Sources
+from tidegate.engine.subscriptions.originals import Originals
 from tidegate.engine.subscriptions.subscription import Block, Id
 from tidegate.engine.subscriptions.table_reader import read_table
 
@@ -238,7 +238,7 @@ class Case:
         for block in blocks:
             drafter.add_block(block)
         ids = pa.concat_arrays([block.ids for block in blocks])
-        return compiler.build(drafter.finish(), ids, Sources.of(blocks, []))[0]
+        return compiler.build(drafter.finish(), ids, Originals.of(blocks, []))[0]
 
     def encoded(self, batch: Any) -> EncodedBatch:
         """A batch as structures take it."""

@@ -18,7 +18,7 @@ import pytest
 import tidegate as tg
 from tidegate.engine import index as index_module
 from tidegate.engine.changes import merger
-from tidegate.engine.changes.merger import Merger
+from tidegate.engine.changes.merger import SegmentMerger
 from tidegate.engine.compile.compiler import Compiler
 from tidegate.engine.conditions.meaning_cache import Meanings
 from tidegate.engine.conditions.numbered import Conditions
@@ -142,7 +142,7 @@ def test_what_is_replaced_fifty_times_leaves_no_more_than_the_bound(
     assert sizes[1] <= sizes[0] + 2 * BOUND + SLACK
     (one,) = index._content.lives
     assert len(one.segment.table.conditions) <= 4 * SIZE
-    assert sum(map(len, one.segment.sources.parts)) <= 2 * SIZE
+    assert sum(map(len, one.segment.originals.parts)) <= 2 * SIZE
 
 
 def test_who_stays_does_not_keep_those_who_came_with_them() -> None:
@@ -158,8 +158,8 @@ def test_who_stays_does_not_keep_those_who_came_with_them() -> None:
     index.flush()
     (one,) = index._content.lives
     assert len(index) == 40
-    assert sum(map(len, one.segment.sources.parts)) <= 80
-    assert {type(part) for part in one.segment.sources.parts} <= {Columns, Singles}
+    assert sum(map(len, one.segment.originals.parts)) <= 80
+    assert {type(part) for part in one.segment.originals.parts} <= {Columns, Singles}
     assert len(one.segment.table.conditions) == 40
     assert index.get(1_900).parameters == {"p": 1_900}
     assert str(index.get(11_900).filter) == "y = 11900"
@@ -169,7 +169,7 @@ def test_a_slice_does_not_keep_the_table_it_is_from() -> None:
     large = pa.table({"id": range(100_000), "p": range(100_000)})
     index = Index()
     index.add_many(large.slice(500, 3_000), filter="x = :p")
-    (part,) = index._content.lives[0].segment.sources.parts
+    (part,) = index._content.lives[0].segment.originals.parts
     assert isinstance(part, Columns)
     assert part.columns["p"].get_total_buffer_size() < 100_000
     assert index.match({"x": 501}) == [501]
@@ -263,7 +263,7 @@ def readers(index: Index, count: int) -> Iterator[list[BaseException]]:
 def test_there_are_never_too_many_segments(merges: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Single updates beside two readers that do nothing but read."""
     if not merges:
-        monkeypatch.setattr(Merger, "_merge_if_due", lambda merger, **given: None)
+        monkeypatch.setattr(SegmentMerger, "_merge_if_due", lambda merger, **given: None)
     index = Index()
     index.add_many(pa.table({"id": range(500), "p": range(500)}), filter="x = :p")
     most = 0
@@ -280,7 +280,7 @@ def test_there_are_never_too_many_segments(merges: bool, monkeypatch: pytest.Mon
 
 
 def test_bulk_changes_make_room_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Merger, "_merge_if_due", lambda merger, **given: None)
+    monkeypatch.setattr(SegmentMerger, "_merge_if_due", lambda merger, **given: None)
     monkeypatch.setattr(merger, "_AT_ONCE", 4)
     index = Index()
     for turn in range(3 * live.MOST):
@@ -292,7 +292,7 @@ def test_bulk_changes_make_room_as_well(monkeypatch: pytest.MonkeyPatch) -> None
 def test_a_writer_that_removes_more_than_there_is_sees_it_gone(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(Merger, "_merge_if_due", lambda merger, **given: None)
+    monkeypatch.setattr(SegmentMerger, "_merge_if_due", lambda merger, **given: None)
     monkeypatch.setattr(merger, "_AT_ONCE", 4)
     monkeypatch.setattr(merger, "_GONE", 50)
     index = Index()
@@ -306,7 +306,7 @@ def test_a_writer_that_removes_more_than_there_is_sees_it_gone(
 def test_a_merge_that_fails_changes_nothing_and_is_made_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(Merger, "_merge_if_due", lambda merger, **given: None)
+    monkeypatch.setattr(SegmentMerger, "_merge_if_due", lambda merger, **given: None)
     monkeypatch.setattr(merger, "_AT_ONCE", 4)
     index = Index()
     for turn in range(live.MOST):

@@ -5,7 +5,7 @@ object; every other column is a parameter by name, for the rows whose filter has
 values of parameters are literals, such as `'IBM'` and `10.5`, and an empty cell is no value; in
 JSON and Parquet they are values.
 
-Each reader makes a `Part`: columns, and of each row the line it is on. A line that is no row
+Each reader makes a `FilePart`: columns, and of each row the line it is on. A line that is no row
 (broken JSON, a line of CSV with too many cells) is one nevertheless, with what is wrong with it
 beside it.
 """
@@ -38,7 +38,7 @@ _EVERY: Final = 8192  # rows between ticks
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class FilePart:
     """What one file holds. Values of `loose` names count only where a filter has them."""
 
     ids: pa.Array
@@ -50,7 +50,7 @@ class Part:
     wrong: Sequence[tuple[int, TidegateError]]  # rows that are none
 
 
-def read_csv(file: BinaryIO, tick: Tick) -> Part:
+def read_csv(file: BinaryIO, tick: Tick) -> FilePart:
     """Rows of CSV in UTF-8, after a line that names the columns."""
     csv.field_size_limit(sys.maxsize)  # a filter may be long
     with io.TextIOWrapper(file, "utf-8-sig", errors="surrogateescape", newline="") as text:
@@ -60,7 +60,7 @@ def read_csv(file: BinaryIO, tick: Tick) -> Part:
         return _collected(header, rows, lambda: tick(file.tell()))
 
 
-def _collected(header: list[str], rows: Iterator[_CsvRow], tick: Callable[[], None]) -> Part:
+def _collected(header: list[str], rows: Iterator[_CsvRow], tick: Callable[[], None]) -> FilePart:
     parameters = [name for name in header if name not in _OWN]
     collector = _Collector()
     for number, (line, cells, wrong) in enumerate(rows):
@@ -97,7 +97,7 @@ def _csv_rows(reader: Any) -> Iterator[_CsvRow]:
             yield line, cells, None
 
 
-def read_json_lines(file: BinaryIO, tick: Tick) -> Part:
+def read_json_lines(file: BinaryIO, tick: Tick) -> FilePart:
     """A JSON object on each line; empty lines are passed over."""
     collector = _Collector()
     loose: set[str] = set()
@@ -121,7 +121,7 @@ def read_json_lines(file: BinaryIO, tick: Tick) -> Part:
     return collector.part(frozenset(loose))
 
 
-def read_parquet(file: BinaryIO, tick: Tick) -> Part:
+def read_parquet(file: BinaryIO, tick: Tick) -> FilePart:
     """A Parquet file; its lines are the numbers of its rows, from 1."""
     try:
         table = pq.read_table(file)
@@ -133,7 +133,7 @@ def read_parquet(file: BinaryIO, tick: Tick) -> Part:
     parameters = [name for name in table.column_names if name not in _OWN]
     given = given_columns({name: plain_column(name, table[name]) for name in parameters})
     lines = range(1, len(table) + 1)
-    part = Part(ids, filters, subscribers, given, frozenset(parameters), lines, [])
+    part = FilePart(ids, filters, subscribers, given, frozenset(parameters), lines, [])
     return _with_objects(part, table["parameters"]) if "parameters" in table.column_names else part
 
 
@@ -146,7 +146,7 @@ def _text_column(table: pa.Table, name: str) -> pa.Array:
     return array.cast(pa.string())
 
 
-def _with_objects(part: Part, objects: pa.ChunkedArray) -> Part:
+def _with_objects(part: FilePart, objects: pa.ChunkedArray) -> FilePart:
     """The part with a column of JSON objects too, or of maps from names to literals."""
     more: Given
     wrong: Sequence[tuple[int, TidegateError]] = []
@@ -191,7 +191,7 @@ class _Collector:
         shown = id if isinstance(id, str) and is_whole(id) else None
         self.add(line, {"id": shown, "filter": None, "subscriber": None}, {})
 
-    def part(self, loose: frozenset[str]) -> Part:
+    def part(self, loose: frozenset[str]) -> FilePart:
         """All rows as columns."""
         ids, filters, subscribers = (pa.array(self._texts[name], pa.string()) for name in _TEXTS)
         given = {
@@ -202,7 +202,7 @@ class _Collector:
             )
             for name, (rows, texts) in self._values.items()
         }
-        return Part(ids, filters, subscribers, given, loose, self._lines, self._wrong)
+        return FilePart(ids, filters, subscribers, given, loose, self._lines, self._wrong)
 
 
 def _check_header(names: Sequence[str]) -> None:

@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from tidegate.commands.formats import Part, read_csv, read_json_lines, read_parquet
+from tidegate.commands.formats import FilePart, read_csv, read_json_lines, read_parquet
 from tidegate.errors import TidegateError
 from tidegate.filters.schema import Schema
 from tidegate.pipeline.store.literals import Literals, Value
@@ -34,7 +34,7 @@ class Import:
     """What files hold: a proposal, and where its rows came from."""
 
     proposal: Proposal
-    sources: tuple[tuple[Path, Part], ...]
+    sources: tuple[tuple[Path, FilePart], ...]
 
     def place(self, row: int) -> str:
         """Where a row of the proposal came from, as `file:line`."""
@@ -52,7 +52,7 @@ def read_files(
     tick: Callable[[Path, int], None] = lambda path, size: None,
 ) -> Import:
     """Read files; `tick` is told how far it got in each of them."""
-    sources: list[tuple[Path, Part]] = []
+    sources: list[tuple[Path, FilePart]] = []
     for path in paths:
         kind = format or _SUFFIXES.get(path.suffix.lower())
         if kind not in READERS:
@@ -67,7 +67,7 @@ def read_files(
     return Import(_joined([part for _, part in sources], schema), tuple(sources))
 
 
-def _joined(parts: list[Part], schema: Schema | None) -> Proposal:
+def _joined(parts: list[FilePart], schema: Schema | None) -> Proposal:
     """One proposal of all parts."""
     starts = np.cumsum([0, *(len(part.ids) for part in parts)]).tolist()
     values: dict[str, list[Value]] = {}

@@ -20,7 +20,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tidegate.engine.changes.content import Content, Version
-from tidegate.engine.changes.merger import Merger
+from tidegate.engine.changes.merger import SegmentMerger
 from tidegate.engine.changes.writer import Writer
 from tidegate.engine.compile.compiler import Compiler
 from tidegate.engine.conditions.meaning_cache import MOST_BYTES
@@ -59,7 +59,7 @@ class Index:
         self.schema = schema
         self._compiler = Compiler(schema)
         self._content = Content()
-        self._merger = Merger(self._content, self._compiler)
+        self._merger = SegmentMerger(self._content, self._compiler)
         self._writer = Writer(self._content, self._merger, schema)
         self._incomparable: dict[str, int] = {}
 

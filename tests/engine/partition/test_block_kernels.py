@@ -23,10 +23,10 @@ from tidegate.engine.partition.arrays import (
     NO_RANK,
     NO_ROW,
     ZONE,
-    Conditions,
     Ends,
     Entries,
     Events,
+    RowPieces,
 )
 from tidegate.engine.partition.partition import Partition, Work
 from tidegate.engine.primitives.alive import is_alive
@@ -153,7 +153,7 @@ def entries(sizes: list[int], refs: list[list[int]] | None = None) -> Entries:
     )
 
 
-NO_CONDITIONS = Conditions(
+NO_CONDITIONS = RowPieces(
     nothing(np.uint32), nothing(np.uint32), np.zeros(1, np.uint32), *[nothing(np.uint32)] * 4
 )
 NO_ENDS = Ends(
@@ -177,7 +177,7 @@ def events(groups: list[int], ranks: list[int] | None = None) -> Events:
     )
 
 
-def found(kept: Entries, conditions: Conditions, seen: Events) -> list[list[int]]:
+def found(kept: Entries, conditions: RowPieces, seen: Events) -> list[list[int]]:
     """The codes of each event; the first code is 1,000."""
     size = len(seen.row)
     counts = np.zeros(size + 1, np.int64)
@@ -208,7 +208,7 @@ def test_entries_without_conditions_are_met_by_every_event_of_their_group(size: 
 @pytest.mark.parametrize("size", [0, 1, 63, 64, 65, 511, 512, 513, 1_025])
 def test_ranks_at_both_ends_of_an_axis(size: int) -> None:
     """Three conditions on an axis of four ranks: the first rank, all of them, the last one."""
-    conditions = Conditions(
+    conditions = RowPieces(
         rows=np.array([0, 1, 2], np.uint32),
         axis_size=np.array([4], np.uint32),
         piece_start=np.array([0, 3], np.uint32),

@@ -8,7 +8,7 @@ import pytest
 from tests.engine.sweep.test_sweep import WRITE, Swept, arguments
 from tidegate.engine.partition import output_kernels
 from tidegate.engine.primitives import result_buffers
-from tidegate.engine.primitives.result_buffers import Column
+from tidegate.engine.primitives.result_buffers import ResultColumn
 from tidegate.engine.segments.live import ALL_ALIVE
 
 LARGE = result_buffers._BYTES_WORTH_KEEPING // 4
@@ -19,27 +19,27 @@ def _own_pool(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(result_buffers, "_pool", result_buffers._Pool())
 
 
-def address(column: Column) -> int:
+def address(column: ResultColumn) -> int:
     return int(column.array.ctypes.data)
 
 
 def test_a_column_has_the_size_asked_for_wherever_its_memory_comes_from() -> None:
-    first = Column(4 * LARGE)
+    first = ResultColumn(4 * LARGE)
     place = address(first)
     del first
     gc.collect()
-    again, new = Column(2 * LARGE), Column(2 * LARGE)
+    again, new = ResultColumn(2 * LARGE), ResultColumn(2 * LARGE)
     assert address(again) == place
     assert len(again.array) == len(new.array) == 2 * LARGE
 
 
 def test_results_keep_their_memory_as_long_as_they_are_used() -> None:
-    column = Column(LARGE)
+    column = ResultColumn(LARGE)
     column.array[:] = 7
     result = column.arrow(LARGE)
     del column
     gc.collect()
-    other = Column(LARGE)
+    other = ResultColumn(LARGE)
     other.array[:] = 8
     assert set(result.to_pylist()) == {7}
 

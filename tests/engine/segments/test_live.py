@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tidegate.engine.changes import merger
-from tidegate.engine.changes.merger import Merger
+from tidegate.engine.changes.merger import SegmentMerger
 from tidegate.engine.index import Index
 from tidegate.engine.segments.live import Live, left, living_codes
 from tidegate.engine.segments.segment import Segment
@@ -52,14 +52,14 @@ def test_subscriptions_are_updated_where_a_merge_has_put_them(
         ids = range(first, first + 10)
         index.add_many(pa.table({"id": ids, "low": ids}), filter="x > :low")
     index._merger.wait()
-    compiled = Merger.compiled
+    compiled = SegmentMerger.compiled
 
-    def merge_meanwhile(self: Merger, *given: Any) -> Segment:
-        monkeypatch.setattr(Merger, "compiled", compiled)
+    def merge_meanwhile(self: SegmentMerger, *given: Any) -> Segment:
+        monkeypatch.setattr(SegmentMerger, "compiled", compiled)
         self.merge(list(self._content.lives))
         return compiled(self, *given)
 
-    monkeypatch.setattr(Merger, "compiled", merge_meanwhile)
+    monkeypatch.setattr(SegmentMerger, "compiled", merge_meanwhile)
     index.update_many(pa.table({"id": range(5, 15), "low": range(105, 115)}))
     assert len(index) == 20
     assert sorted(index.match({"x": 50})) == [*range(5), *range(15, 20)]

@@ -21,7 +21,7 @@ ALL_ALIVE = np.empty(0, np.uint64)
 FORMS = ("k = :k", "k = :k AND x >= :a", "x <= :b AND k = :k AND y > :a", "k = :k AND y < :b")
 COUNT: Any = kernels.count
 WRITE: Any = kernels.write
-Parts = list[tuple[kernels.Spans, kernels.Events]]
+Parts = list[tuple[kernels.Spans, kernels.SweptEvents]]
 
 
 NAMES = ("a", "b", "", "é", "ab", "\0", "😀", "z")
@@ -82,7 +82,7 @@ def bits(codes: set[int], size: int) -> NDArray[np.uint64]:
     return found
 
 
-def arguments(sweep: Sweep, part: tuple[kernels.Spans, kernels.Events], alive: Any) -> Any:
+def arguments(sweep: Sweep, part: tuple[kernels.Spans, kernels.SweptEvents], alive: Any) -> Any:
     """What the kernels are given of a sweep, as far as it is not empty."""
     code_start, living = (each if len(each) else None for each in (sweep.code_start, alive))
     spans, events = part
@@ -92,7 +92,7 @@ def arguments(sweep: Sweep, part: tuple[kernels.Spans, kernels.Events], alive: A
 
 
 def written(
-    sweep: Sweep, part: tuple[kernels.Spans, kernels.Events], alive: Any, start: int, room: int
+    sweep: Sweep, part: tuple[kernels.Spans, kernels.SweptEvents], alive: Any, start: int, room: int
 ) -> tuple[int, list[tuple[int, int]]]:
     """Up to which event there was room, and the pairs; nothing is written outside of it."""
     rows, codes = (np.full(room + 2 * GAP, GUARD, np.int32) for _ in range(2))
@@ -159,7 +159,7 @@ def test_pairs_are_written_as_far_as_there_is_room(seed: int, form: str, room: i
 @pytest.mark.parametrize("form", FORMS)
 def test_no_events_meet_nothing(form: str) -> None:
     nothing = np.empty(0, np.int32)
-    none = kernels.Events(nothing, nothing, nothing, nothing)
+    none = kernels.SweptEvents(nothing, nothing, nothing, nothing)
     for sweep in Swept(1, form, 1).sweeps:
         own = sweep.range_lines.own
         assert own is not None
@@ -187,7 +187,7 @@ def test_single_events_are_written_with_a_zone_more_to_spare(seed: int, form: st
 
 
 def met(
-    sweep: Sweep, spans: kernels.Spans, events: kernels.Events, place: int, alive: Any
+    sweep: Sweep, spans: kernels.Spans, events: kernels.SweptEvents, place: int, alive: Any
 ) -> list[int]:
     """The codes that one event meets; nothing is written outside of the room that there is."""
     size, room = len(events.row), sweep.codes + kernels.ZONE

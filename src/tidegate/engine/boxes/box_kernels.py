@@ -71,7 +71,7 @@ class Listed(NamedTuple):
     ends: Integers
 
 
-class Segment(NamedTuple):
+class BoxSegment(NamedTuple):
     """Packed boxes.
 
     The different ends on a side, its **levels**, stand in their order; a bucket is a range of them,
@@ -94,9 +94,9 @@ class Segment(NamedTuple):
     digests: Words
 
 
-def empty_segment() -> Segment:
+def empty_segment() -> BoxSegment:
     """A segment of no boxes."""
-    return Segment(
+    return BoxSegment(
         np.zeros((0, SIDE_FIELDS), np.int64),
         np.zeros(0, np.int64),
         np.zeros((0, 3), np.int64),

@@ -37,11 +37,11 @@ from tidegate.engine.boxes.box_kernels import (
     TWIN,
     WEIGHT,
     WORDS,
+    BoxSegment,
     Codes,
     Flags,
     Integers,
     Listed,
-    Segment,
     Sides,
     Words,
     chunk_count,
@@ -77,7 +77,7 @@ def pack(
     packed_count: int,
     count: int,
     side_count: int,
-) -> tuple[Integers, Segment]:
+) -> tuple[Integers, BoxSegment]:
     """The boxes that have flags, of these segments and of the tail, as one segment.
 
     The segments are all those from some number on. Returns where the boxes were, in their new
@@ -97,7 +97,7 @@ def pack(
     new_starts, new_members = _settle(listed, cut, order)
     rows = _fill_rows(cut.sides, new_starts, new_members, len(kept))
     digests = _digest(rows, cut.buckets, len(kept))
-    return kept[order], Segment(
+    return kept[order], BoxSegment(
         cut.sides,
         cut.highs,
         cut.buckets,

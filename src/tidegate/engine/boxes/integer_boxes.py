@@ -299,7 +299,7 @@ class IntegerBoxes:
             sides, ends = np.zeros(_TAIL, np.int32), np.zeros(_TAIL, np.int64)
             self._tail = kernels.Listed(self._tail.first, sides, ends)
 
-    def _put(self, segment: kernels.Segment, start: int, stop: int) -> None:
+    def _put(self, segment: kernels.BoxSegment, start: int, stop: int) -> None:
         """Write a segment behind the others."""
         sizes = self._sizes[-1]
         sides, buckets, _, levels, starts, members, rows, digests = sizes
@@ -311,7 +311,7 @@ class IntegerBoxes:
         self._segments = np.concatenate([self._segments, np.array([where], np.int64)])
         there: tuple[Any, ...] = self._packed
         added: tuple[Any, ...] = segment
-        self._packed = kernels.Segment(*map(_spliced, there, sizes, added))
+        self._packed = kernels.BoxSegment(*map(_spliced, there, sizes, added))
         self._sizes.append(
             tuple(size + len(array) for size, array in zip(sizes, added, strict=True))
         )

@@ -71,7 +71,7 @@ class Content:
         if isinstance(found, Subscription):
             return found
         live, code = found
-        return live.segment.sources.subscription(code, id)
+        return live.segment.originals.subscription(code, id)
 
     def locate(self, ids: pa.Array) -> list[Place]:
         """Where many subscriptions are: a segment, or None for the pending ones; which of the ids

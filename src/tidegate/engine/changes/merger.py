@@ -41,7 +41,7 @@ _GONE: Final = 65_536  # removed subscriptions, or as many as there are, writers
 _PAUSE: Final = 2.0  # seconds without a change, at least, after which what is left is merged
 
 
-class Merger:
+class SegmentMerger:
     """Makes the segments of an index, and merges them."""
 
     def __init__(self, content: Content, compiler: Compiler) -> None:

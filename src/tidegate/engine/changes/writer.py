@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from tidegate.engine.changes.content import Content
-from tidegate.engine.changes.merger import Merger
+from tidegate.engine.changes.merger import SegmentMerger
 from tidegate.engine.primitives import background
 from tidegate.engine.primitives.gc_pause import put_off
 from tidegate.engine.segments.live import Live
@@ -37,7 +37,7 @@ from tidegate.filters.schema import Schema
 class Writer:
     """Changes the content of an index."""
 
-    def __init__(self, content: Content, merger: Merger, schema: Schema | None) -> None:
+    def __init__(self, content: Content, merger: SegmentMerger, schema: Schema | None) -> None:
         self._content = content
         self._merger = merger
         self._schema = schema

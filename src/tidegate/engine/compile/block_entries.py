@@ -31,7 +31,7 @@ Integers: TypeAlias = NDArray[np.int64]
 
 
 @dataclass(slots=True)
-class Part:
+class BlockPart:
     """Some subscriptions, each an entry for the time being."""
 
     ref_count: NDArray[Any]
@@ -71,7 +71,7 @@ class BlockReader:
         """What could be ranges, by attribute."""
         return self._ranges.items()
 
-    def part(self, own: Container[str], attribute_number: Callable[[str], int]) -> Part:
+    def part(self, own: Container[str], attribute_number: Callable[[str], int]) -> BlockPart:
         """The entries, with ranges of their own on these attributes, which have these numbers."""
         size = len(self._block)
         columns: list[NDArray[np.int32]] = []
@@ -89,7 +89,7 @@ class BlockReader:
         keep = np.flatnonzero(~never)
         numbers = np.tile(np.array([number for number, _ in ranges], np.uint16), len(keep))
         order = np.arange(len(ranges) * len(keep)).reshape(len(ranges), len(keep)).T.ravel()
-        return Part(
+        return BlockPart(
             ref_count,
             refs,
             np.where(never, 0, len(ranges)),

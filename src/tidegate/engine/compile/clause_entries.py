@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tidegate.engine.compile.block_entries import BlockReader, Part
-from tidegate.engine.compile.clauses import Clauses, Column
+from tidegate.engine.compile.block_entries import BlockPart, BlockReader
+from tidegate.engine.compile.clauses import ClauseColumn, Clauses
 from tidegate.engine.conditions.numbered import ALWAYS, NEVER, Conditions
 from tidegate.engine.conditions.ranges import Ranges, concatenate
 from tidegate.engine.partition.programs import NO_PROGRAM, Programs
@@ -55,7 +55,7 @@ class ClauseReader:
         for row, nodes in others.items():
             self._add_program(row, programs.of(And(tuple(nodes))))
 
-    def _read(self, column: Column, schema: Schema | None) -> None:
+    def _read(self, column: ClauseColumn, schema: Schema | None) -> None:
         """Read a column as a block; a short one, or one of odd constants, a row at a time."""
         block = column.block(schema)
         if block is None:
@@ -95,7 +95,7 @@ class ClauseReader:
         for _, reader in self._columns:
             yield from reader.possible_ranges()
 
-    def part(self, own: Container[str], attribute_number: Callable[[str], int]) -> Part:
+    def part(self, own: Container[str], attribute_number: Callable[[str], int]) -> BlockPart:
         """The entries, with ranges of their own on these attributes, which have these numbers."""
         never = self._never.copy()
         ref_owner = [np.array(self._owner, np.int64)]
@@ -115,7 +115,7 @@ class ClauseReader:
         ranged, by_owner = _ordered(
             np.concatenate(range_owner), np.concatenate(attributes).astype(np.int64), never
         )
-        return Part(
+        return BlockPart(
             np.bincount(kept, minlength=self._size),
             np.concatenate(refs)[order],
             np.bincount(ranged, minlength=self._size),

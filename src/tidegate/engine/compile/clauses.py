@@ -56,11 +56,11 @@ class Clauses:
     def __init__(self, filters: Sequence[Filter]) -> None:
         self.others: list[tuple[int, Node]] = []
         self.never: list[int] = []
-        self._columns: dict[tuple[Any, ...], Column] = {}
+        self._columns: dict[tuple[Any, ...], ClauseColumn] = {}
         self._read(filters)
 
     @property
-    def columns(self) -> "Iterable[Column]":
+    def columns(self) -> "Iterable[ClauseColumn]":
         """The clauses, those that differ in constants only together."""
         return self._columns.values()
 
@@ -110,12 +110,12 @@ class Clauses:
             for own, (_, _, constant) in zip(column.constants, together, strict=True):
                 own.append(constant)
 
-    def _column(self, together: list[tuple[_Said, Predicate, Any]]) -> "Column":
+    def _column(self, together: list[tuple[_Said, Predicate, Any]]) -> "ClauseColumn":
         """The column of what is asked of one attribute; a new one if it is the first."""
         key = tuple([(said, _kind(constant)) for said, _, constant in together])
         column = self._columns.get(key)
         if column is None:
-            column = self._columns[key] = Column([predicate for _, predicate, _ in together])
+            column = self._columns[key] = ClauseColumn([predicate for _, predicate, _ in together])
         return column
 
 
@@ -126,7 +126,7 @@ class _Nothing:
 _NOTHING: Final = _Nothing()
 
 
-class Column:
+class ClauseColumn:
     """What filters ask of one attribute in the same words: which, and with which constants."""
 
     __slots__ = ("constants", "predicates", "rows")
@@ -183,7 +183,7 @@ class _Outline:
         self.others: list[Node] = []
         self.never = False
         self.slots = template.slots
-        self.columns: dict[type, Column] = {}
+        self.columns: dict[type, ClauseColumn] = {}
         tree = template.tree
         for node in tree.parts if isinstance(tree, And) else (tree,):
             if isinstance(node, Truth):

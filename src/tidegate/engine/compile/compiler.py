@@ -20,7 +20,7 @@ from tidegate.engine.partition.partition import Partition
 from tidegate.engine.partition.rows import AxisTable
 from tidegate.engine.primitives import background
 from tidegate.engine.segments.segment import Segment
-from tidegate.engine.subscriptions.originals import Sources, concatenate
+from tidegate.engine.subscriptions.originals import Originals, concatenate
 from tidegate.engine.subscriptions.subscription import Block, Subscription, gathered, id_array
 from tidegate.engine.sweep.end_numbers import EndTable
 from tidegate.engine.sweep.sweep import Sweep
@@ -48,15 +48,15 @@ class Compiler:
         ids = [block.ids for block in blocks]
         if singles:
             ids.append(id_array([subscription.id for subscription in singles]))
-        sources = Sources.of(blocks, singles)
-        return build(drafter.finish(), pa.concat_arrays(ids), sources)[0]
+        originals = Originals.of(blocks, singles)
+        return build(drafter.finish(), pa.concat_arrays(ids), originals)[0]
 
     def merge(
         self, segments: Sequence[Segment], kept: Sequence[Integers]
     ) -> tuple[Segment, Integers]:
         """One segment of these codes of several, and the codes that they get in it."""
         drafter = Drafter(self._schema, self.meanings)
-        ids, sources = [], []
+        ids, originals = [], []
         for segment, codes in zip(segments, kept, strict=True):
             background.step()
             draft = draft_of(segment)
@@ -64,16 +64,16 @@ class Compiler:
             drafter.add_draft(draft, codes)
             background.step()
             ids.append(segment.ids.take(pa.array(codes)))
-            sources.append(segment.sources.take(codes))
+            originals.append(segment.originals.take(codes))
         together = pa.concat_arrays(ids)
         background.step()
         draft = drafter.finish()
         background.step()
-        return build(draft, together, concatenate(sources))
+        return build(draft, together, concatenate(originals))
 
 
-def build(draft: Draft, ids: pa.Array, sources: Sources) -> tuple[Segment, Integers]:
-    """Compile a draft; `ids` and `sources` are in the order of its subscriptions.
+def build(draft: Draft, ids: pa.Array, originals: Originals) -> tuple[Segment, Integers]:
+    """Compile a draft; `ids` and `originals` are in the order of its subscriptions.
 
     Also the code that each of them got.
     """
@@ -106,7 +106,7 @@ def build(draft: Draft, ids: pa.Array, sources: Sources) -> tuple[Segment, Integ
     place = np.empty(len(order), np.int64)
     place[order] = np.arange(len(order))
     segment = Segment(
-        table, partitions, ends, sweeps, ids.take(pa.array(order)), sources.take(order)
+        table, partitions, ends, sweeps, ids.take(pa.array(order)), originals.take(order)
     )
     return segment, place
 

@@ -20,7 +20,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from tidegate.engine.compile.block_entries import BlockReader, Part
+from tidegate.engine.compile.block_entries import BlockPart, BlockReader
 from tidegate.engine.compile.clause_entries import ClauseReader
 from tidegate.engine.compile.own_ranges import Usage, as_ranges
 from tidegate.engine.conditions.meaning_cache import Meanings
@@ -73,7 +73,7 @@ class Drafter:
         self.conditions = Conditions(schema, meanings=meanings)
         self.programs = Programs(self.conditions)
         self._attributes: dict[str, int] = {}
-        self._parts: list[Part | BlockReader | ClauseReader] = []
+        self._parts: list[BlockPart | BlockReader | ClauseReader] = []
 
     def add(self, filters: Sequence[Filter]) -> None:
         """More subscriptions, with filters of their own; parameters are bound."""
@@ -103,7 +103,7 @@ class Drafter:
         used = occurring(program)
         adopted = {int(old): self._adopt(draft, int(old)) for old in used if old != NO_PROGRAM}
         self._parts.append(
-            Part(
+            BlockPart(
                 ref_count,
                 _sorted_within(self._renamed(refs, draft.conditions), ref_count),
                 range_count,
@@ -131,7 +131,7 @@ class Drafter:
 
         own = self._own_attributes()
         parts = [
-            each if isinstance(each, Part) else each.part(own, self._attribute)
+            each if isinstance(each, BlockPart) else each.part(own, self._attribute)
             for each in self._parts
         ]
         everything = self._joined(parts)
@@ -139,7 +139,9 @@ class Drafter:
         if ranged is not everything:  # without the conditions that are none any more
             fresh = Drafter(self.schema, self._meanings)
             fresh.add_draft(ranged, np.arange(len(ranged.entry)))
-            everything = fresh._joined([part for part in fresh._parts if isinstance(part, Part)])
+            everything = fresh._joined(
+                [part for part in fresh._parts if isinstance(part, BlockPart)]
+            )
         background.step()
         first, entry = share(everything)
         background.step()
@@ -151,12 +153,12 @@ class Drafter:
         for part in self._parts:
             if not isinstance(part, BlockReader):
                 usage.see_conditions(part.refs)
-            if not isinstance(part, Part):
+            if not isinstance(part, BlockPart):
                 for attribute, ranges in part.possible_ranges():
                     usage.see_ranges(attribute, ranges)
         return usage.own()
 
-    def _joined(self, parts: Sequence[Part]) -> Draft:
+    def _joined(self, parts: Sequence[BlockPart]) -> Draft:
         parts = parts or [_nothing(0)]
         never = np.concatenate([part.never for part in parts])
         range_count = np.concatenate([part.range_count for part in parts])
@@ -184,8 +186,8 @@ class Drafter:
         return self._attributes.setdefault(name, len(self._attributes))
 
 
-def _nothing(size: int) -> Part:
-    return Part(
+def _nothing(size: int) -> BlockPart:
+    return BlockPart(
         np.zeros(size, np.int64),
         np.empty(0, np.int32),
         np.zeros(size, np.int64),

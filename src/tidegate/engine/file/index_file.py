@@ -45,13 +45,13 @@ from tidegate.engine.file.consistency import (
     require,
 )
 from tidegate.engine.file.container import Arrays, Location, table_from_bytes, table_to_bytes
-from tidegate.engine.file.originals_file import column, read_sources, write_sources
+from tidegate.engine.file.originals_file import column, read_originals, write_originals
 from tidegate.engine.partition.arrays import AND, NO_ROW, OPERAND, OR, Ends, Entries
 from tidegate.engine.partition.partition import Partition, used_conditions
 from tidegate.engine.partition.range_ends import RangeAxes, complete
 from tidegate.engine.partition.rows import AxisTable
 from tidegate.engine.segments.segment import Segment
-from tidegate.engine.subscriptions.originals import Sources
+from tidegate.engine.subscriptions.originals import Originals
 from tidegate.engine.sweep.end_numbers import EndTable
 from tidegate.engine.sweep.sweep import Sweep
 from tidegate.errors import IndexFileError, TidegateError
@@ -116,11 +116,11 @@ class _Writer:
 
     def parts(self) -> tuple[Spelled, Arrays]:
         segment = self._segment
-        filters, sources = write_sources(segment.sources)
+        filters, originals = write_originals(segment.originals)
         arrays: Arrays = {
             "ids": table_to_bytes(pa.table({"id": segment.ids})),
             "conditions": table_to_bytes(self._conditions()),
-            **{f"sources/{name}": array for name, array in sources.items()},
+            **{f"sources/{name}": array for name, array in originals.items()},
             **{f"ends/{name}": array for name, array in self._ends().items()},
         }
         header: dict[str, Any] = {"tables": filters}
@@ -262,12 +262,12 @@ class _Reader:
         unknown = [label for label in self._arrays if label not in self._taken]
         require(not unknown, f"nothing tells of {', '.join(unknown)}")
 
-        def sources() -> Sources:
+        def originals() -> Originals:
             with reading(self._name):
                 require(len(segment.codes) == len(segment), "an id is there twice")
-                return self._read_sources()
+                return self._read_originals()
 
-        segment = Segment(self._table, partitions, self._ends, sweeps, self._ids, sources)
+        segment = Segment(self._table, partitions, self._ends, sweeps, self._ids, originals)
         return segment
 
     def _partition(self, said: Spelled, place: int) -> Partition:
@@ -371,13 +371,13 @@ class _Reader:
         self._taken.add(label)
         return _section(self._arrays, label, kind)
 
-    def _read_sources(self) -> Sources:
+    def _read_originals(self) -> Originals:
         own = {
             label.removeprefix("sources/"): array
             for label, array in self._arrays.items()
             if label.startswith("sources/")
         }
-        return read_sources(self._name, self._said["tables"], own, self._schema)
+        return read_originals(self._name, self._said["tables"], own, self._schema)
 
     def _read_conditions(self) -> list[Condition]:
         """The conditions, once the first event has come."""

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from tidegate.engine.file.consistency import check_below, reading, require
 from tidegate.engine.file.container import Arrays, table_from_bytes, table_to_bytes
 from tidegate.engine.primitives.offsets import starts
-from tidegate.engine.subscriptions.originals import Columns, Part, Singles, Sources
+from tidegate.engine.subscriptions.originals import Columns, Originals, OriginalsPart, Singles
 from tidegate.engine.subscriptions.subscription import Id, Subscription, subscribe
 from tidegate.engine.subscriptions.table_columns import plain_column
 from tidegate.engine.subscriptions.table_reader import admit_columns
@@ -80,12 +80,12 @@ class Records:
         return zip(filters.to_pylist(), constants.to_pylist(), strict=True)
 
 
-def write_sources(sources: Sources) -> tuple[list[str], Arrays]:
+def write_originals(originals: Originals) -> tuple[list[str], Arrays]:
     """Sources as the filters of tables and as the sections of a file."""
     tables: dict[tuple[str, str], list[tuple[Integers, pa.Table]]] = {}
     codes: list[Integers] = []
     records: list[tuple[str, str]] = []
-    for part, mine, rows in _by_part(sources):
+    for part, mine, rows in _by_part(originals):
         if isinstance(part, Columns) and part.columns and len(mine) >= _FEWEST_OF_A_TABLE:
             table = pa.table(dict(part.columns)).take(pa.array(rows))
             kind = (_spelled_filter(part.filter), str(table.schema))
@@ -93,7 +93,7 @@ def write_sources(sources: Sources) -> tuple[list[str], Arrays]:
         else:
             codes.append(mine)
             records += _spelled(part, rows)
-    number = np.zeros(len(sources), np.min_scalar_type(len(tables)))
+    number = np.zeros(len(originals), np.min_scalar_type(len(tables)))
     arrays: Arrays = {}
     for place, pieces in enumerate(tables.values(), 1):
         mine = np.concatenate([own for own, _ in pieces])
@@ -107,13 +107,13 @@ def write_sources(sources: Sources) -> tuple[list[str], Arrays]:
     return [text for text, _ in tables], {"table": number, **arrays}
 
 
-def _by_part(sources: Sources) -> Iterator[tuple[Part, Integers, NDArray[np.uint32]]]:
+def _by_part(originals: Originals) -> Iterator[tuple[OriginalsPart, Integers, NDArray[np.uint32]]]:
     """Each part, the codes it has, ascending, and their rows in it."""
-    order = np.argsort(sources.part, kind="stable")
-    begin = starts(np.bincount(sources.part, minlength=len(sources.parts))).tolist()
-    for place, part in enumerate(sources.parts):
+    order = np.argsort(originals.part, kind="stable")
+    begin = starts(np.bincount(originals.part, minlength=len(originals.parts))).tolist()
+    for place, part in enumerate(originals.parts):
         mine = order[begin[place] : begin[place + 1]]
-        yield part, mine, sources.row[mine]
+        yield part, mine, originals.row[mine]
 
 
 def _spelled_filter(filter: Filter) -> str:
@@ -124,7 +124,7 @@ def _spelled_constants(constants: Iterable[Constant]) -> str:
     return json.dumps([spell(constant) for constant in constants])
 
 
-def _spelled(part: Part, rows: NDArray[Any]) -> Iterable[tuple[str, str]]:
+def _spelled(part: OriginalsPart, rows: NDArray[Any]) -> Iterable[tuple[str, str]]:
     """The filters and constants of a part's rows."""
     if isinstance(part, Records):
         return part.spelled(rows)
@@ -160,22 +160,22 @@ def _record_sections(records: list[tuple[str, str]]) -> Arrays:
     return {"filters": table_to_bytes(filters), "records": table_to_bytes(rows)}
 
 
-def read_sources(
+def read_originals(
     name: str, filters: list[str], arrays: Mapping[str, NDArray[Any]], schema: Schema | None
-) -> Sources:
-    """The sources of the file of that name, from the filters of its tables and its sections."""
+) -> Originals:
+    """The originals of the file of that name, from the filters of its tables and its sections."""
     with reading(name):
         number = arrays["table"]
         require(number.dtype.kind == "u", "tables have no numbers")
         check_below("numbers of tables", number, len(filters) + 1)
         sizes = np.bincount(number, minlength=len(filters) + 1).tolist()
-        parts: list[Part] = [_read_records(name, arrays, sizes[0], schema)]
+        parts: list[OriginalsPart] = [_read_records(name, arrays, sizes[0], schema)]
         for place, text in enumerate(filters, 1):
             parts.append(_read_columns(text, arrays[f"table/{place}"], sizes[place], schema))
         order = np.argsort(number, kind="stable")
         row = np.empty(len(number), np.uint32)
         row[order] = np.arange(len(number)) - np.repeat(starts(np.array(sizes))[:-1], sizes)
-        return Sources(parts, number.astype(np.uint32), row)
+        return Originals(parts, number.astype(np.uint32), row)
 
 
 def _read_records(

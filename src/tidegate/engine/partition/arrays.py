@@ -59,7 +59,7 @@ class Entries(NamedTuple):
     zone_ranged: U8  # whether the first range of all its entries is on axis 0; or empty
 
 
-class Conditions(NamedTuple):
+class RowPieces(NamedTuple):
     """How rows are made: of pieces of axes, and of bits given for the whole batch."""
 
     rows: U32  # the numbers of all rows

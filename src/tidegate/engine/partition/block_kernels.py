@@ -25,10 +25,10 @@ from tidegate.engine.partition.arrays import (
     I64,
     U64,
     ZONE,
-    Conditions,
     Ends,
     Entries,
     Events,
+    RowPieces,
     Scratch,
 )
 from tidegate.engine.partition.entry_kernels import evaluate, meet_head
@@ -53,7 +53,7 @@ _DENSE_ZONE: Final = 16  # if so many of a zone have events
 @allocating
 def count(
     entries: Entries,
-    conditions: Conditions,
+    conditions: RowPieces,
     ends: Ends,
     events: Events,
     alive: U64,
@@ -72,7 +72,7 @@ def count(
 @kernel
 def _count_blocks(
     entries: Entries,
-    conditions: Conditions,
+    conditions: RowPieces,
     ends: Ends,
     events: Events,
     alive: U64,
@@ -133,7 +133,7 @@ def _count_blocks(
 @allocating
 def write(
     entries: Entries,
-    conditions: Conditions,
+    conditions: RowPieces,
     ends: Ends,
     events: Events,
     alive: U64,
@@ -159,7 +159,7 @@ def write(
 @kernel
 def _write_blocks(
     entries: Entries,
-    conditions: Conditions,
+    conditions: RowPieces,
     ends: Ends,
     events: Events,
     alive: U64,
@@ -236,7 +236,7 @@ def _clear(words: U64, first: int) -> None:
 
 
 @allocating
-def _scratch(conditions: Conditions, ends: Ends) -> Scratch:
+def _scratch(conditions: RowPieces, ends: Ends) -> Scratch:
     """Room for matching by these conditions and ranges."""
     highest, longest, axes = 0, 0, len(ends.axis_used)
     for row in conditions.rows:

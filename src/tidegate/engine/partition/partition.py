@@ -21,16 +21,16 @@ from tidegate.engine.partition.arrays import (
     NO_ROW,
     OPERAND,
     OR,
-    Conditions,
     Ends,
     Entries,
     Events,
+    RowPieces,
 )
 from tidegate.engine.partition.range_ends import RangeAxes
 from tidegate.engine.partition.rows import AxisTable, Rows
 
 Integers: TypeAlias = NDArray[np.int64]
-Work: TypeAlias = tuple[Conditions, Ends, Events]
+Work: TypeAlias = tuple[RowPieces, Ends, Events]
 
 _GROUPS_OF_16_BITS: Final = 65_536
 

@@ -10,14 +10,14 @@ A row is made once for each block, however many entries refer to it.
 
 import numpy as np
 
-from tidegate.engine.partition.arrays import BLOCK, U32, U64, Conditions, Events, Scratch
+from tidegate.engine.partition.arrays import BLOCK, U32, U64, Events, RowPieces, Scratch
 from tidegate.engine.primitives.vector import join_span, put
 from tidegate.jit import kernel
 
 
 @kernel
 def make_rows(
-    conditions: Conditions,
+    conditions: RowPieces,
     events: Events,
     first: int,
     last: int,

@@ -18,8 +18,7 @@ from tidegate.engine.conditions.numbered import Conditions
 from tidegate.engine.conditions.point_table import line_named
 from tidegate.engine.conditions.text_search import hold
 from tidegate.engine.events.encoded_batch import EncodedBatch
-from tidegate.engine.partition.arrays import NO_RANK
-from tidegate.engine.partition.arrays import Conditions as RowPieces
+from tidegate.engine.partition.arrays import NO_RANK, RowPieces
 
 Order: TypeAlias = NDArray[np.int64]
 Prepared: TypeAlias = tuple[RowPieces, NDArray[np.uint32], NDArray[np.uint64]]

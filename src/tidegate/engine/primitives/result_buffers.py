@@ -70,7 +70,7 @@ class _Lease:
             _pool.give(self.array)
 
 
-class Column:
+class ResultColumn:
     """Room for so many integers, and no more: kernels write columns side by side."""
 
     def __init__(self, size: int) -> None:

@@ -43,19 +43,19 @@ def changed_rows(
         if live is None:
             singles += _cells([pending[row] for row in rows.tolist()], columns, rows, schema)
             continue
-        sources = live.segment.sources
-        parts = sources.part[codes]
+        originals = live.segment.originals
+        parts = originals.part[codes]
         order = np.argsort(parts, kind="stable")
         for here in np.split(order, np.flatnonzero(np.diff(parts[order])) + 1):
-            part = sources.parts[int(parts[here[0]])]
+            part = originals.parts[int(parts[here[0]])]
             if isinstance(part, Columns) and len(here) >= _FEWEST_OF_A_BLOCK:
-                old_rows = sources.row[codes[here]]
+                old_rows = originals.row[codes[here]]
                 blocks += _block(part, old_rows, ids, columns, rows[here], schema)
                 continue
             named = zip(
                 codes[here].tolist(), ids.take(pa.array(rows[here])).to_pylist(), strict=True
             )
-            old = [sources.subscription(code, id) for code, id in named]
+            old = [originals.subscription(code, id) for code, id in named]
             singles += _cells(old, columns, rows[here], schema)
     return blocks, singles
 

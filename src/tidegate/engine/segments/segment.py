@@ -1,7 +1,7 @@
 """Many subscriptions, compiled.
 
 A `Segment` is made once (`compiler`) and never changes: its partitions hold the entries, `ids` the
-subscriptions' ids in the order of their codes, `sources` what they were given as. What has been
+subscriptions' ids in the order of their codes, `originals` what they were given as. What has been
 removed since is said by whoever asks: `alive` has a bit for each code, and is empty if all are.
 """
 
@@ -20,9 +20,9 @@ from tidegate.engine.partition.partition import Partition
 from tidegate.engine.partition.range_ends import RangeAxes
 from tidegate.engine.partition.rows import AxisTable
 from tidegate.engine.primitives.id_table import IdTable
-from tidegate.engine.primitives.result_buffers import Column
+from tidegate.engine.primitives.result_buffers import ResultColumn
 from tidegate.engine.single.single_events import Parts, SingleEvents
-from tidegate.engine.subscriptions.originals import Sources
+from tidegate.engine.subscriptions.originals import Originals
 from tidegate.engine.subscriptions.subscription import Subscription
 from tidegate.engine.sweep.end_numbers import EndTable
 from tidegate.engine.sweep.sweep import Sweep
@@ -45,26 +45,26 @@ class Segment:
         ends: EndTable,
         sweeps: Sequence[Sweep],
         ids: pa.Array,
-        sources: Sources | Callable[[], Sources],
+        originals: Originals | Callable[[], Originals],
     ) -> None:
         self.table = table
         self.partitions = partitions
         self.ends = ends
         self.sweeps = sweeps
         self.ids = ids
-        self._sources = sources
+        self._originals = originals
 
     def __len__(self) -> int:
         return len(self.ids)
 
     @cached_property
-    def sources(self) -> Sources:
+    def originals(self) -> Originals:
         """What the subscriptions were given as; of a file it is read when first asked for."""
-        return self._sources if isinstance(self._sources, Sources) else self._sources()
+        return self._originals if isinstance(self._originals, Originals) else self._originals()
 
     def subscription(self, code: int) -> Subscription:
         """The subscription of a code."""
-        return self.sources.subscription(code, self.ids[code].as_py())
+        return self.originals.subscription(code, self.ids[code].as_py())
 
     @cached_property
     def codes(self) -> IdTable:
@@ -172,7 +172,7 @@ class Segment:
         if total:
             end = np.cumsum(counts)
             cursor = end - counts
-            events, codes = Column(total), Column(total)
+            events, codes = ResultColumn(total), ResultColumn(total)
             for partition, work in todo:
                 partition.write(work, alive, cursor, end, codes.array)
             repeat(counts, events.array)

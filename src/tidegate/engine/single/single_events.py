@@ -81,7 +81,7 @@ class SingleEvents:
             (name, own_line(name, self._schema), parts.compared.get(name, _ANY_LINE))
             for name in parts.attributes
         ]
-        self._rows = _Rows(parts)
+        self._rows = _Truths(parts)
 
     def match(self, event: Mapping[str, Any], alive: Alive, strange: dict[str, str]) -> Codes:
         """The codes of the subscriptions that the event meets.
@@ -210,7 +210,7 @@ def _meet(
     )  # fmt: skip
 
 
-class _Rows:
+class _Truths:
     """The pieces of all axes of a segment, one after the other, as far as they are known.
 
     `partitions` are those of the segment, each with its wide zones, if it has any.

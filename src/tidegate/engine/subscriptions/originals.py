@@ -2,13 +2,13 @@
 
 An index can say what filter and which parameters an id has, and change one parameter of several.
 For that it keeps subscriptions as they came: one by one, or in blocks of many rows of one filter,
-whose columns are kept as they are. `Sources` says of each code where its subscription stands.
+whose columns are kept as they are. `Originals` says of each code where its subscription stands.
 
 Parts are shared from merge to merge, and are not copied for a few rows that nobody needs any more.
 But a part most of which is not needed is made anew, of what is: so what is gone takes no more room
 than what is there.
 
-Invariant: in sources that were taken from others, at least every second row of a part that is in
+Invariant: in originals that were taken from others, at least every second row of a part that is in
 memory has a code.
 """
 
@@ -28,7 +28,7 @@ from tidegate.filters.filter import Filter
 _SLICE: Final = 4_096  # bytes around a slice that are not worth a copy
 
 
-class Part(Protocol):
+class OriginalsPart(Protocol):
     """Some subscriptions, by row. Their ids are kept elsewhere, and said by whoever asks."""
 
     def subscription(self, row: int, id: Id) -> Subscription:
@@ -37,7 +37,7 @@ class Part(Protocol):
     def __len__(self) -> int:
         """How many rows take up memory."""
 
-    def take(self, rows: NDArray[Any]) -> "Part":
+    def take(self, rows: NDArray[Any]) -> "OriginalsPart":
         """Some of the rows, in that order, in memory of their own."""
 
 
@@ -88,20 +88,22 @@ class Singles:
         return Singles([self.given[row] for row in rows.tolist()])
 
 
-class Sources:
+class Originals:
     """For each code a part and a row in it. Immutable."""
 
     def __init__(
-        self, parts: Sequence[Part], part: NDArray[np.uint32], row: NDArray[np.uint32]
+        self, parts: Sequence[OriginalsPart], part: NDArray[np.uint32], row: NDArray[np.uint32]
     ) -> None:
         self.parts = parts
         self.part = part
         self.row = row
 
     @classmethod
-    def of(cls, blocks: Sequence[Block], singles: Sequence[Subscription]) -> "Sources":
+    def of(cls, blocks: Sequence[Block], singles: Sequence[Subscription]) -> "Originals":
         """All rows of the blocks, one after the other, and behind them the others."""
-        parts: list[Part] = [Columns(block.filter, block.columns).owned() for block in blocks]
+        parts: list[OriginalsPart] = [
+            Columns(block.filter, block.columns).owned() for block in blocks
+        ]
         sizes = [len(block) for block in blocks]
         if singles:
             parts.append(Singles(singles))
@@ -119,10 +121,10 @@ class Sources:
 
     def subscription(self, code: int, id: Id) -> Subscription:
         """The subscription of a code, which has that id."""
-        part: Part = self.parts[int(self.part[code])]
+        part: OriginalsPart = self.parts[int(self.part[code])]
         return part.subscription(int(self.row[code]), id)
 
-    def take(self, codes: NDArray[Any]) -> "Sources":
+    def take(self, codes: NDArray[Any]) -> "Originals":
         """Those of some codes, without the parts that none of them needs."""
         part, row = self.part[codes], self.row[codes]
         parts = [self.parts[i] for i in occurring(part).tolist()]
@@ -136,17 +138,17 @@ class Sources:
                 mine = order[begin[i] : begin[i + 1]]
                 parts[i] = parts[i].take(row[mine])
                 row[mine] = np.arange(len(mine), dtype=np.uint32)
-        return Sources(parts, place, row)
+        return Originals(parts, place, row)
 
 
-def concatenate(all_sources: Sequence[Sources]) -> Sources:
+def concatenate(all_originals: Sequence[Originals]) -> Originals:
     """All of them, one after the other."""
-    parts = [part for sources in all_sources for part in sources.parts]
-    before = np.cumsum([0, *[len(sources.parts) for sources in all_sources]])
-    return Sources(
+    parts = [part for originals in all_originals for part in originals.parts]
+    before = np.cumsum([0, *[len(originals.parts) for originals in all_originals]])
+    return Originals(
         parts,
         np.concatenate(
-            [s.part + np.uint32(n) for s, n in zip(all_sources, before, strict=False)]
-        ) if all_sources else np.empty(0, np.uint32),
-        np.concatenate([s.row for s in all_sources]) if all_sources else np.empty(0, np.uint32),
+            [s.part + np.uint32(n) for s, n in zip(all_originals, before, strict=False)]
+        ) if all_originals else np.empty(0, np.uint32),
+        np.concatenate([s.row for s in all_originals]) if all_originals else np.empty(0, np.uint32),
     )  # fmt: skip

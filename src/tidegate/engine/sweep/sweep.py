@@ -20,7 +20,7 @@ from tidegate.engine.conditions.ranges import Ranges
 from tidegate.engine.description import Structure
 from tidegate.engine.events.encoded_batch import EncodedBatch
 from tidegate.engine.primitives.offsets import lengths, starts
-from tidegate.engine.primitives.result_buffers import Column
+from tidegate.engine.primitives.result_buffers import ResultColumn
 from tidegate.engine.sweep import sweep_kernels as kernels
 from tidegate.engine.sweep.end_numbers import EndTable
 from tidegate.filters.schema import Schema
@@ -144,13 +144,13 @@ class Sweep:
         zones = kernels.find_zones(self.group_start, self.zone_start, low, high)
         return kernels.Spans(low, high, *zones)
 
-    def events(self, batch: EncodedBatch) -> Iterator[tuple[kernels.Spans, kernels.Events]]:
+    def events(self, batch: EncodedBatch) -> Iterator[tuple[kernels.Spans, kernels.SweptEvents]]:
         """The events of a batch with their groups, by the lines their values lie on."""
         for rows, lines in self.range_lines.split(batch):
             row, least, most = self._in_order(batch, rows, lines)
             groups = self.key.groups(batch, row)
             if groups.max(initial=NO_GROUP) != NO_GROUP:
-                yield self.spans(lines), kernels.Events(row, groups, least, most)
+                yield self.spans(lines), kernels.SweptEvents(row, groups, least, most)
 
     def _in_order(self, batch: EncodedBatch, rows: Integers, lines: Lines) -> _Ordered:
         """Events in an order of their own, and their values on all axes."""
@@ -208,7 +208,7 @@ class Sweep:
             while start < len(events.row):
                 left = len(events.row) - start
                 size = int(left * self._likely * 1.1) + 64 * kernels.ZONE
-                rows, codes = Column(size), Column(size)
+                rows, codes = ResultColumn(size), ResultColumn(size)
                 before = start
                 start, written = kernels.write(
                     self.group_start, self.zone_start, _or_none(self.code_start), spans, *axes,

@@ -55,7 +55,7 @@ class Spans(NamedTuple):
     top: I32  # the highest of the low ends of a zone: by this value, all of it has begun
 
 
-class Events(NamedTuple):
+class SweptEvents(NamedTuple):
     """Events, those that have about the same key and value side by side."""
 
     row: I32
@@ -64,7 +64,7 @@ class Events(NamedTuple):
     most: I32  # by axis: the value, or HIGHEST
 
 
-class Axis(NamedTuple):
+class SweepAxis(NamedTuple):
     """One axis: the ends of the ranges, and the values of the events."""
 
     low: I32
@@ -73,13 +73,13 @@ class Axis(NamedTuple):
     most: I32
 
 
-def axes(spans: Spans, events: Events) -> tuple[Axis | None, Axis | None]:
+def axes(spans: Spans, events: SweptEvents) -> tuple[SweepAxis | None, SweepAxis | None]:
     """The first and the second axis, as far as there are two."""
     size = len(events.row)
     count = len(events.least) // size if size else 0
     stride = len(spans.low) // count if count else 0
-    found: list[Axis | None] = [
-        Axis(
+    found: list[SweepAxis | None] = [
+        SweepAxis(
             spans.low[stride * axis : stride * (axis + 1)],
             spans.high[stride * axis : stride * (axis + 1)],
             events.least[size * axis : size * (axis + 1)],
@@ -97,9 +97,9 @@ def count(
     zone_start: U32,
     code_start: U32 | None,
     spans: Spans,
-    first: Axis | None,
-    second: Axis | None,
-    events: Events,
+    first: SweepAxis | None,
+    second: SweepAxis | None,
+    events: SweptEvents,
     alive: U64 | None,
     first_code: Integer,
     counts: I64,
@@ -140,9 +140,9 @@ def write(
     zone_start: U32,
     code_start: U32 | None,
     spans: Spans,
-    first: Axis | None,
-    second: Axis | None,
-    events: Events,
+    first: SweepAxis | None,
+    second: SweepAxis | None,
+    events: SweptEvents,
     alive: U64 | None,
     first_code: Integer,
     begin: Integer,
@@ -195,7 +195,7 @@ def write(
 
 @inlined
 def _reached(
-    zone_start: U32, spans: Spans, first: Axis | None, group: Any, event: Integer
+    zone_start: U32, spans: Spans, first: SweepAxis | None, group: Any, event: Integer
 ) -> tuple[np.uint64, np.uint64]:
     """The zones of a group that an event's value can be in, from the first on to that after."""
     start: Integer = np.int64(zone_start[group])
@@ -210,8 +210,8 @@ def _reached(
 @inlined
 def _held(
     top: I32,
-    first: Axis | None,
-    second: Axis | None,
+    first: SweepAxis | None,
+    second: SweepAxis | None,
     zone: Any,
     entry: np.uint64,
     end: np.uint64,

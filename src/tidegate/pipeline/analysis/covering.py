@@ -91,8 +91,8 @@ class Covering:
         self._room = ROOM if room is None else room
         self._pieces: dict[int, list[Box]] = {}
         space = Space(schema)
-        self._boxes = Pieces(schema, space)  # of single boxes
-        self._unions = Pieces(schema, space)
+        self._boxes = PieceColumns(schema, space)  # of single boxes
+        self._unions = PieceColumns(schema, space)
         self._hulls: dict[Box, list[int]] = defaultdict(list)  # of unions
         self._odd = BoxStore(schema)
         self._odd_numbers: dict[int, int] = {}
@@ -271,7 +271,7 @@ class Covering:
         return (number for number in sorted(self.filters) if number not in self.coverers)
 
 
-class Pieces:
+class PieceColumns:
     """Pieces of filters, by the filters' numbers."""
 
     def __init__(self, schema: Schema | None, space: Space | None = None) -> None:

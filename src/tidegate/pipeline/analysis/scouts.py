@@ -17,7 +17,7 @@ from typing import Final
 from tidegate.algebra.normal import Box, boxes
 from tidegate.filters.filter import Filter
 from tidegate.filters.schema import Schema
-from tidegate.pipeline.analysis.covering import Covering, Pieces, rank
+from tidegate.pipeline.analysis.covering import Covering, PieceColumns, rank
 from tidegate.pipeline.analysis.pieces import hull, of_boxes, pieces
 
 MOST: Final = 1_000
@@ -63,8 +63,8 @@ class Scouts:
         return len(self.boxes)
 
     @cached_property
-    def _pieces(self) -> Pieces:
-        found = Pieces(self.schema)
+    def _pieces(self) -> PieceColumns:
+        found = PieceColumns(self.schema)
         for number, (_, box) in enumerate(self.boxes):
             found.add(number, pieces(of_boxes((box,), self.schema)) or [box])
         return found

@@ -65,7 +65,7 @@ Tree: TypeAlias = Scatter | Cut
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class SampledRows:
     """Boxes with their weights, and events: for each attribute a row of each array.
 
     `keys` says which key a number stands for. Events have numbers on the same lines, where
@@ -83,7 +83,7 @@ class Sample:
     present: NDArray[np.bool_]
 
 
-def split(sample: Sample, count: int) -> Tree:
+def split(sample: SampledRows, count: int) -> Tree:
     """A tree that splits the boxes into so many shards."""
     if not len(sample.weight) or count == 1:
         return Scatter(0, count)
@@ -107,7 +107,7 @@ class _Choice:
 
 
 class _Splitter:
-    def __init__(self, sample: Sample, mean: float) -> None:
+    def __init__(self, sample: SampledRows, mean: float) -> None:
         self._sample = sample
         self._mean = mean
         self._all = max(sample.number.shape[1], 1)

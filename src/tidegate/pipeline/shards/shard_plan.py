@@ -27,7 +27,7 @@ from tidegate.engine.events.batch import Batch
 from tidegate.engine.index import Index
 from tidegate.filters.notation import read_schema, spell_schema
 from tidegate.filters.schema import Schema
-from tidegate.pipeline.shards.cut_tree import Cut, Sample, Scatter, Tree, split
+from tidegate.pipeline.shards.cut_tree import Cut, SampledRows, Scatter, Tree, split
 from tidegate.pipeline.shards.extents import Extent, Extents, read_extents, usable
 from tidegate.pipeline.store import load_index
 
@@ -139,7 +139,7 @@ def plan(
     load = extents.predicates[kept].astype(np.float64) + 1.0
     if events is not None:
         load *= _frequencies(filters, parameters, schema, events)[kept]
-    sample = Sample(
+    sample = SampledRows(
         tuple(known),
         [extent.key for extent in known.values()],
         _stack([extent.low[kept] for extent in known.values()], len(kept)),
