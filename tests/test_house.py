@@ -214,7 +214,7 @@ def test_every_module_imports_only_from_folders_above_its_own() -> None:
         ("engine/events/batch.py", "from tidegate.engine.index import Index"),
         ("engine/events/batch.py", "from tidegate.engine import Index"),
         ("engine/description.py", "from tidegate.engine.primitives import vector"),
-        ("engine/sweep/sweep.py", "from tidegate.engine.partition.arrays import ZONE"),
+        ("engine/sweep/sweep.py", "from tidegate.engine.partition.arrays import Entries"),
         ("engine/partition/rows.py", "from tidegate.engine.sweep import sweep"),
         ("engine/boxes/space.py", "from tidegate.engine.conditions.cuts import span"),
         ("engine/segments/live.py", "def f():\n    import tidegate.engine.compile.draft"),

@@ -34,7 +34,7 @@ from tidegate.algebra.relate import covers, entangled, shared_schema, universe_o
 from tidegate.algebra.subtract import DEFAULT_BUDGET, Budget, Universe, inside
 from tidegate.errors import MeasureError
 from tidegate.filters.canonical import Constraint, Form, canonical_form
-from tidegate.filters.expression import And, Node, conjunction, predicates
+from tidegate.filters.expression import And, Node, conjunction, conjuncts, predicates
 from tidegate.filters.filter import Filter
 from tidegate.filters.schema import Schema
 from tidegate.filters.valueset import ValueSet
@@ -296,7 +296,7 @@ def _written(
 def _said(f: Filter) -> dict[str, Node]:
     """What a filter's AND says about single attributes, as it is written there."""
     said: dict[str, list[Node]] = {}
-    for part in f.tree.parts if isinstance(f.tree, And) else (f.tree,):
+    for part in conjuncts(f.tree):
         names = {p.attribute for p in predicates(part)}
         if len(names) == 1:
             said.setdefault(names.pop(), []).append(part)
@@ -334,22 +334,21 @@ def _widened(members: Sequence[Filter]) -> Filter | None:
 
 def _shared(members: Sequence[Filter]) -> Filter | None:
     """What is left when the one or two predicates in which each member differs are left out."""
-    conjuncts = [_conjuncts(member) for member in members]
-    common = set.intersection(*(set(parts) for parts in conjuncts))
-    for parts in conjuncts:
+    forms = [_forms(member) for member in members]
+    common = set.intersection(*(set(parts) for parts in forms))
+    for parts in forms:
         dropped = [
             p for form, part in parts.items() if form not in common for p in predicates(part)
         ]
         if len(dropped) > MOST_DROPPED:
             return None
-    kept = [part for form, part in conjuncts[0].items() if form in common]
+    kept = [part for form, part in forms[0].items() if form in common]
     return _conjoined(kept, members[0].schema) if kept else None
 
 
-def _conjuncts(f: Filter) -> dict[Form, Node]:
+def _forms(f: Filter) -> dict[Form, Node]:
     """The parts of the filter's AND, by what they say."""
-    parts = f.tree.parts if isinstance(f.tree, And) else (f.tree,)
-    return {canonical_form(part, f.schema): part for part in parts}
+    return {canonical_form(part, f.schema): part for part in conjuncts(f.tree)}
 
 
 def _difference(

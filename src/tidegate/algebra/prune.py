@@ -30,6 +30,7 @@ from tidegate.filters.expression import (
     Predicate,
     Truth,
     conjunction,
+    conjuncts,
     disjunction,
     predicates,
 )
@@ -173,7 +174,7 @@ def _absorbed(node: Node) -> Node:
         return conjunction(list({str(part): part for part in parts}.values()))
     kept: list[tuple[frozenset[str], Node]] = []
     for part in parts:
-        needs = frozenset(map(str, part.parts if isinstance(part, And) else (part,)))
+        needs = frozenset(map(str, conjuncts(part)))
         if any(other <= needs for other, _ in kept):
             continue
         kept = [(other, each) for other, each in kept if not needs <= other]

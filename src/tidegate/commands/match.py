@@ -21,6 +21,7 @@ from tidegate.commands.options import SchemaOption, read_schema, refusals
 from tidegate.commands.subs import read_subscriptions, show_refused
 from tidegate.console import err, out, waiting
 from tidegate.errors import TidegateError
+from tidegate.pipeline.shards import MOST_SHARDS
 from tidegate.pipeline.spark.session import failures
 
 if TYPE_CHECKING:
@@ -97,7 +98,7 @@ def match(
         int | None,
         typer.Option(
             min=1,
-            max=4096,
+            max=MOST_SHARDS,
             help="Split the subscriptions so; by default as their number calls for.",
         ),
     ] = None,

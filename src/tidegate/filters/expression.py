@@ -168,7 +168,7 @@ def conjunction(parts: list[Node]) -> Node:
     """AND of the parts, flattened; of nothing, TRUE."""
     flat: list[Node] = []
     for part in parts:
-        flat.extend(part.parts if isinstance(part, And) else (part,))
+        flat.extend(conjuncts(part))
     if not flat:
         return Truth(True)
     return flat[0] if len(flat) == 1 else And(tuple(flat))
@@ -193,6 +193,11 @@ def predicates(node: Node) -> Iterator[Predicate]:
             yield top
         elif isinstance(top, And | Or):
             stack.extend(reversed(top.parts))
+
+
+def conjuncts(node: Node) -> tuple[Node, ...]:
+    """What a tree is the AND of: itself alone, if it is no AND."""
+    return node.parts if isinstance(node, And) else (node,)
 
 
 def map_predicates(node: Node, change: Callable[[Predicate], Predicate]) -> Node:

@@ -21,6 +21,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 from tidegate.filters.values import (
     BIGINT_MAX,
     BIGINT_MIN,
+    DAY,
     MAX_PRECISION,
     Constant,
     FarDate,
@@ -89,7 +90,6 @@ def _known_line(name: str, low: Any, high: Any, scale: int) -> Line:
     return next((known for known in (*ALL_LINES, FLOAT) if known == line), line)
 
 
-_DAY: Final = 86_400_000_000
 _EPOCH: Final = dt.datetime(1970, 1, 1)
 _EPOCH_DAY: Final = _EPOCH.toordinal()
 _DOUBLE_INF: Final = 0x7FF0_0000_0000_0000
@@ -338,4 +338,4 @@ def _date_cut(constant: dt.date) -> tuple[int, int]:
         key = days(constant)
         return key, key + 1
     moment = microseconds(constant)
-    return -(-moment // _DAY), moment // _DAY + 1
+    return -(-moment // DAY), moment // DAY + 1

@@ -25,9 +25,7 @@ from tidegate.filters.lines import (
     decimal_line,
     single,
 )
-from tidegate.filters.values import OTHER, FarDate, Value, family, normal, timestamp_at
-
-_DAY: Final = 86_400_000_000
+from tidegate.filters.values import DAY, OTHER, FarDate, Value, family, normal, timestamp_at
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +55,7 @@ class Type:
             case "timestamp", dt.date():
                 return plain if isinstance(plain, dt.datetime) else midnight(plain)
             case "timestamp", FarDate():
-                return timestamp_at(plain.key * _DAY)
+                return timestamp_at(plain.key * DAY)
             case name, _ if name == family(plain):
                 return plain
             case _:

@@ -144,7 +144,8 @@ def normal(value: Any) -> Value:
 _EPOCH: Final = dt.datetime(1970, 1, 1)
 _FIRST_DAY: Final = dt.date.min.toordinal() - _EPOCH.toordinal()
 _LAST_DAY: Final = dt.date.max.toordinal() - _EPOCH.toordinal()
-_DAY: Final = 86_400_000_000
+DAY: Final = 86_400_000_000
+"""Microseconds of a day."""
 _LAST_KEY_OF_DATES: Final = 2**31 - 1
 
 
@@ -165,7 +166,7 @@ def timestamp_at(microsecond: int) -> dt.datetime | FarTimestamp:
     >>> timestamp_at(-1), timestamp_at(-(10**18))
     (datetime.datetime(1969, 12, 31, 23, 59, 59, 999999), a timestamp before the year 1)
     """
-    if _FIRST_DAY * _DAY <= microsecond < (_LAST_DAY + 1) * _DAY:
+    if _FIRST_DAY * DAY <= microsecond < (_LAST_DAY + 1) * DAY:
         return _EPOCH + dt.timedelta(microseconds=microsecond)
     return FarTimestamp(max(BIGINT_MIN, min(microsecond, BIGINT_MAX)))
 
@@ -218,7 +219,7 @@ _MICROSECONDS: Final = {  # in one tick
     "s": 1_000_000,
     "m": 60_000_000,
     "h": 3_600_000_000,
-    "W": 7 * _DAY,
+    "W": 7 * DAY,
 }
 _MONTHS: Final = {"M": 1, "Y": 12}
 
@@ -232,5 +233,5 @@ def _moment(value: Any, unit: str, step: int) -> Value:
         years, month = divmod(ticks * _MONTHS[unit], 12)
         if dt.MINYEAR <= 1970 + years <= dt.MAXYEAR:
             return dt.datetime(1970 + years, month + 1, 1)
-        return timestamp_at(years * 366 * _DAY)  # far off, whichever day it is
+        return timestamp_at(years * 366 * DAY)  # far off, whichever day it is
     return timestamp_at(ticks // _TICKS.get(unit, 1) * _MICROSECONDS.get(unit, 1))

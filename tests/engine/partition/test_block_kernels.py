@@ -19,17 +19,10 @@ from tests import ROOT
 from tests.engine.kernel_fuzz import Case, small_sizes
 from tidegate.engine.index import Index
 from tidegate.engine.partition import block_kernels
-from tidegate.engine.partition.arrays import (
-    NO_RANK,
-    NO_ROW,
-    ZONE,
-    Ends,
-    Entries,
-    Events,
-    RowPieces,
-)
+from tidegate.engine.partition.arrays import NO_RANK, NO_ROW, Ends, Entries, Events, RowPieces
 from tidegate.engine.partition.partition import Partition, Work
 from tidegate.engine.primitives.alive import is_alive
+from tidegate.engine.primitives.integer_arrays import ZONE
 
 GUARD = -77
 GAP = 80  # more than a kernel writes at once

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 import tidegate as tg
 from tests.engine.kernel_fuzz import Case, pairs, small_sizes
 from tidegate.engine.index import Index
+from tidegate.engine.primitives.integer_arrays import ZONE
 from tidegate.engine.segments.segment import Segment
 from tidegate.engine.single import single_events, single_kernels
 from tidegate.engine.sweep import sweep_kernels
@@ -76,7 +77,7 @@ def guarded(monkeypatch: pytest.MonkeyPatch, segment: Segment, event: dict[str, 
     def within(kernel: Callable[..., int]) -> Callable[..., int]:
         def call(*given: Any) -> int:
             out = given[-1]
-            room = min(len(out), len(segment) + sweep_kernels.ZONE)
+            room = min(len(out), len(segment) + ZONE)
             guards = np.full(room + 2 * GAP, GUARD, np.int32)
             count = kernel(*given[:-1], guards[GAP : GAP + room])
             assert (guards[:GAP] == GUARD).all()

@@ -12,6 +12,7 @@ import tidegate as tg
 from tests.engine.kernel_fuzz import Case, small_sizes
 from tidegate.engine.conditions.key_table import NO_GROUP
 from tidegate.engine.index import Index
+from tidegate.engine.primitives.integer_arrays import ZONE
 from tidegate.engine.sweep import sweep_kernels as kernels
 from tidegate.engine.sweep.sweep import Sweep
 
@@ -125,7 +126,7 @@ def test_sweeps_find_what_comparing_finds(seed: int, form: str) -> None:
                 counts, found = np.zeros(size, np.int64), []
                 for spans, events in parts:
                     COUNT(*arguments(sweep, (spans, events), alive), counts)
-                    room = size * sweep.codes + kernels.ZONE
+                    room = size * sweep.codes + ZONE
                     stop, pairs = written(sweep, (spans, events), alive, 0, room)
                     assert stop == len(events.row)
                     found += pairs
@@ -151,7 +152,7 @@ def test_pairs_are_written_as_far_as_there_is_room(seed: int, form: str, room: i
                 assert set(pairs) == expected
                 if stop == start:  # not even one event's: it is asked for with more room
                     most = max(len(wanted[rows[start]]), np.diff(sweep.group_start).max())
-                    assert most + kernels.ZONE > room
+                    assert most + ZONE > room
                     stop += 1
                 start = stop
 
@@ -190,7 +191,7 @@ def met(
     sweep: Sweep, spans: kernels.Spans, events: kernels.SweptEvents, place: int, alive: Any
 ) -> list[int]:
     """The codes that one event meets; nothing is written outside of the room that there is."""
-    size, room = len(events.row), sweep.codes + kernels.ZONE
+    size, room = len(events.row), sweep.codes + ZONE
     out = np.full(room + 2 * GAP, GUARD, np.int32)
     least, most = events.least[place::size].copy(), events.most[place::size].copy()
     count = kernels.meet(

@@ -16,12 +16,13 @@ from tidegate.engine.compile.layout import Plan, skeletons
 from tidegate.engine.conditions.key_table import KeyTable
 from tidegate.engine.conditions.numbered import Conditions
 from tidegate.engine.conditions.ranges import Ranges, concatenate
-from tidegate.engine.partition.arrays import NO_ROW, ZONE, Entries
+from tidegate.engine.partition.arrays import NO_ROW, Entries
 from tidegate.engine.partition.partition import Partition
 from tidegate.engine.partition.programs import NO_PROGRAM, Programs, flat
 from tidegate.engine.partition.range_ends import RangeAxes
 from tidegate.engine.partition.rows import AxisTable
 from tidegate.engine.primitives.distinct import firsts, numbered, occurring
+from tidegate.engine.primitives.integer_arrays import ZONE
 from tidegate.engine.primitives.offsets import lengths, pick, starts
 from tidegate.engine.sweep.end_numbers import EndTable
 from tidegate.engine.sweep.sweep import Sweep

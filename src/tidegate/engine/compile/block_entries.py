@@ -9,7 +9,7 @@ known. A `BlockReader` therefore says first what could be ranges, and makes entr
 Invariant: an entry asks for the same as its subscription with its constants bound.
 """
 
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import repeat
 from typing import Any, TypeAlias
@@ -23,7 +23,7 @@ from tidegate.engine.conditions.ranges import Ranges, can_be_range, concatenate,
 from tidegate.engine.partition.programs import NO_PROGRAM, Programs
 from tidegate.engine.primitives.distinct import firsts, numbered
 from tidegate.engine.subscriptions.subscription import Block
-from tidegate.filters.expression import And, Node, Parameter, Predicate
+from tidegate.filters.expression import And, Node, Parameter, Predicate, conjuncts
 from tidegate.filters.filter import bind, constant
 from tidegate.filters.schema import Schema
 
@@ -192,11 +192,6 @@ def _names(predicates: list[Predicate]) -> list[str]:
     return list(
         dict.fromkeys(c.name for p in predicates for c in p.constants if isinstance(c, Parameter))
     )
-
-
-def conjuncts(tree: Node) -> Sequence[Node]:
-    """What a filter is the AND of."""
-    return tree.parts if isinstance(tree, And) else (tree,)
 
 
 def _rows(

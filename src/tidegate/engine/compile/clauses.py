@@ -15,20 +15,14 @@ from typing import Any, Final, TypeAlias
 
 import pyarrow as pa
 
-from tidegate.engine.subscriptions.subscription import Block
-from tidegate.filters.expression import And, Node, Parameter, Predicate, Slot, Truth
+from tidegate.engine.subscriptions.subscription import ARROW_TYPES, Block
+from tidegate.filters.expression import And, Node, Parameter, Predicate, Slot, Truth, conjuncts
 from tidegate.filters.filter import Filter
 from tidegate.filters.schema import Schema
 from tidegate.filters.template import Template, fill
 from tidegate.filters.values import MAX_PRECISION
 
 _FEWEST_OF_A_BLOCK: Final = 16  # clauses that make a block
-_ARROW: Final[dict[type, pa.DataType]] = {
-    bool: pa.bool_(),
-    int: pa.int64(),
-    float: pa.float64(),
-    str: pa.string(),
-}
 _FIXED: Final = -1  # the constant, if there is one, stands in the predicate itself
 _SEVERAL: Final = -2  # there are several constants
 _Kind: TypeAlias = "type | int | None"
@@ -185,7 +179,7 @@ class _Outline:
         self.slots = template.slots
         self.columns: dict[type, ClauseColumn] = {}
         tree = template.tree
-        for node in tree.parts if isinstance(tree, And) else (tree,):
+        for node in conjuncts(tree):
             if isinstance(node, Truth):
                 self.never = self.never or not node.value
             elif isinstance(node, Predicate):
@@ -229,10 +223,10 @@ def _kind(constant: Any) -> _Kind:
         _, digits, exponent = constant.as_tuple()
         scale = -exponent if isinstance(exponent, int) else -1
         return scale if 0 <= scale <= MAX_PRECISION >= len(digits) else None
-    return kind if kind in _ARROW or kind is _Nothing else None
+    return kind if kind in ARROW_TYPES or kind is _Nothing else None
 
 
 def _arrow_column(constants: list[Any], kind: type | int) -> pa.Array:
     if isinstance(kind, int):
         return pa.array(constants, pa.decimal128(MAX_PRECISION, kind))
-    return pa.array(constants, _ARROW[kind])
+    return pa.array(constants, ARROW_TYPES[kind])

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from tidegate.engine.conditions.cuts import has_int64_keys
 from tidegate.engine.conditions.numbered import Conditions
 from tidegate.engine.conditions.ranges import KEYS, Ranges, can_be_range, concatenate, from_columns
-from tidegate.filters.expression import And, Node, Operator, Predicate
+from tidegate.filters.expression import Node, Operator, Predicate, conjuncts
 
 Integers: TypeAlias = NDArray[np.int64]
 _Form: TypeAlias = tuple[tuple[Operator, ...], tuple[type, ...]]
@@ -100,7 +100,7 @@ def as_ranges(conditions: Conditions, numbers: Sequence[int]) -> tuple[Integers,
 def _range_form(conditions: Conditions, number: int) -> _Form | None:
     """What conditions have in common that become ranges in the same way; None if it cannot."""
     condition = conditions[number]
-    predicates = _parts(condition.node)
+    predicates = _predicates(condition.node)
     if not can_be_range(predicates):  # an equality, for one, which may be part of a key
         return None
     if conditions.schema is not None:
@@ -125,7 +125,7 @@ def _keys(conditions: Conditions, numbers: list[int]) -> Ranges:
 
 def _constants(conditions: Conditions, numbers: list[int]) -> Ranges | None:
     """Without a schema, from the constants; all have the same operators and types."""
-    rows = [_parts(conditions[number].node) for number in numbers]
+    rows = [_predicates(conditions[number].node) for number in numbers]
     ends = []
     for i, first in enumerate(rows[0]):
         constants = [row[i].constants[0] for row in rows]
@@ -133,6 +133,5 @@ def _constants(conditions: Conditions, numbers: list[int]) -> Ranges | None:
     return from_columns(ends, None)
 
 
-def _parts(node: Node) -> tuple[Predicate, ...]:
-    parts = node.parts if isinstance(node, And) else (node,)
-    return tuple(part for part in parts if isinstance(part, Predicate))
+def _predicates(node: Node) -> tuple[Predicate, ...]:
+    return tuple(part for part in conjuncts(node) if isinstance(part, Predicate))

@@ -37,7 +37,15 @@ from tidegate.filters.lines import (
 )
 from tidegate.filters.meaning import allowed
 from tidegate.filters.schema import Schema
-from tidegate.filters.values import BIGINT_MAX, BIGINT_MIN, Constant, family, is_constant, normal
+from tidegate.filters.values import (
+    BIGINT_MAX,
+    BIGINT_MIN,
+    DAY,
+    Constant,
+    family,
+    is_constant,
+    normal,
+)
 
 Integers: TypeAlias = NDArray[np.int64]
 Doubles: TypeAlias = NDArray[np.float64]
@@ -58,7 +66,6 @@ COMPARISONS: Final = frozenset(
 
 _EMPTY: Final = (0, -1)
 _DIGITS: Final = 18  # decimals of so many digits fit 64 bits
-_DAY: Final = 86_400_000_000
 _EXACT: Final = 2.0**53  # up to here every integer is a double
 _NEAR: Final = 2.0**51  # below this, rounding moves a number of keys by at most a quarter
 _MOMENTS: Final = frozenset(("date", "timestamp"))
@@ -200,7 +207,7 @@ def _on_line(
 
 def _unit(line: Line) -> int:
     """How many keys make one, or one day."""
-    return _DAY if line.name == "timestamp" else int(10**line.scale)
+    return DAY if line.name == "timestamp" else int(10**line.scale)
 
 
 def _grid_on_grid(values: Integers, unit: int, line: Line) -> _Cuts:

@@ -13,7 +13,7 @@ from tidegate.engine.conditions.condition import Condition
 from tidegate.engine.conditions.meaning_cache import Key, Kind, Meaning, Meanings
 from tidegate.engine.conditions.point_table import PointTable
 from tidegate.filters.admission import admit
-from tidegate.filters.expression import And, Node, Predicate
+from tidegate.filters.expression import And, Predicate, conjuncts
 from tidegate.filters.meaning import allowed, universe
 from tidegate.filters.schema import Schema
 from tidegate.filters.values import Constant
@@ -113,7 +113,7 @@ class Conditions:
             met = first.allowed & second.allowed
             number = self._extreme(first.attribute, met)
             if number is None:
-                node = And((*_parts(first.node), *_parts(second.node)))
+                node = And((*conjuncts(first.node), *conjuncts(second.node)))
                 number = self.adopted(Condition(first.attribute, met, node))
             self._met[key] = number
         return number
@@ -161,7 +161,3 @@ def _key(constants: tuple[Any, ...]) -> Key:
             return constant
         return constant, str(constant) if type(constant) is Decimal else type(constant)
     return constants, *[str(c) if type(c) is Decimal else type(c) for c in constants]
-
-
-def _parts(node: Node) -> tuple[Node, ...]:
-    return node.parts if isinstance(node, And) else (node,)

@@ -6,7 +6,6 @@ So the events of a batch are taken apart by the lines on which their values of t
 attributes lie, and each part is compared with ends on these lines.
 """
 
-from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Any, Final, TypeAlias
@@ -18,6 +17,7 @@ from tidegate.engine.conditions.cuts import has_int64_keys
 from tidegate.engine.conditions.ranges import Ranges
 from tidegate.engine.events.arrow_keys import Stretch
 from tidegate.engine.events.encoded_batch import EncodedBatch
+from tidegate.engine.primitives.odd_even import number_among
 from tidegate.filters.lines import Line
 from tidegate.filters.schema import Schema
 
@@ -115,25 +115,23 @@ class RangeLines:
         """A key as a 64-bit integer: itself, or its place among the ends on a wide line."""
         if has_int64_keys(line):
             return key
-        cuts = self._wide[axis, line]
-        at = bisect_left(cuts, key)
-        return 2 * at + (at < len(cuts) and cuts[at] == key)
+        return number_among(self._wide[axis, line], key)
 
     def on(self, axis: int, ranges: Ranges, line: Line) -> tuple[Integers, Integers]:
         """The first and the last key of all ranges of an axis on a line.
 
-        On the lines of wide decimals, whose keys are no 64-bit integers, the ends are numbered in
-        their order, with odd numbers, and keys between them get the even ones.
+        On the lines of wide decimals, whose keys are no 64-bit integers, the ends are numbered
+        (`odd_even`).
         """
         if has_int64_keys(line):
             attribute = self._attributes[axis]
             return ranges.on(line, None if self._schema is None else self._schema[attribute])
         low, high = ranges.on_wide(line)
         cuts = self._wide[axis, line] = sorted({*low, *high})
-        places = {cut: 2 * place + 1 for place, cut in enumerate(cuts)}
+        numbers = {cut: number_among(cuts, cut) for cut in cuts}
         return (
-            np.array([places[end] for end in low], np.int64),
-            np.array([places[end] for end in high], np.int64),
+            np.array([numbers[end] for end in low], np.int64),
+            np.array([numbers[end] for end in high], np.int64),
         )
 
     def compared(self, axis: int, ranges: Ranges) -> set[str]:

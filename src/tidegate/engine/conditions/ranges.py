@@ -22,7 +22,7 @@ from tidegate.filters.attribute import Attribute
 from tidegate.filters.expression import Mode, Operator, Predicate
 from tidegate.filters.lines import DECIMAL, FAMILY_LINES, Line
 from tidegate.filters.meaning import allowed
-from tidegate.filters.values import BIGINT_MAX, BIGINT_MIN, is_constant, normal
+from tidegate.filters.values import BIGINT_MAX, BIGINT_MIN, DAY, is_constant, normal
 
 Kinds: TypeAlias = NDArray[np.uint8]
 Integers: TypeAlias = NDArray[np.int64]
@@ -41,10 +41,9 @@ _LOW: Final = (None, Operator.AT_LEAST, Operator.GREATER)
 _HIGH: Final = (None, Operator.AT_MOST, Operator.LESS)
 _LOW_SHIFT, _HIGH_SHIFT = 3, 5
 _MIX: Final = np.uint64(0x9E3779B97F4A7C15)
-_DAY: Final = 86_400_000_000
 _LIMITS: Final = {  # the years 1 to 9999
     "date": (-719_162, 2_932_896),
-    "timestamp": (-719_162 * _DAY, 2_932_897 * _DAY - 1),
+    "timestamp": (-719_162 * DAY, 2_932_897 * DAY - 1),
 }
 
 

@@ -35,12 +35,11 @@ from tidegate.filters.lines import (
     Line,
     decimal_line,
 )
-from tidegate.filters.values import BIGINT_MAX, BIGINT_MIN
+from tidegate.filters.values import BIGINT_MAX, BIGINT_MIN, DAY
 
 Keys: TypeAlias = NDArray[Any]  # int64; Python integers for decimals of more than 18 digits
 Rows: TypeAlias = NDArray[np.int32]
 
-_DAY: Final = 86_400_000_000
 _INT64_DIGITS: Final = 18  # decimals of so many digits fit 64 bits
 
 
@@ -242,7 +241,7 @@ def _days(array: pa.Array) -> Raw:
     rows, present = _present(array)
     if array.type == pa.date32():
         return Raw(DATE, rows, _numpy(present.cast(pa.int32())).astype(np.int64))
-    days = np.floor_divide(_numpy(present.cast(pa.int64())), _DAY // 1000)
+    days = np.floor_divide(_numpy(present.cast(pa.int64())), DAY // 1000)
     return Raw(DATE, rows, np.clip(days, DATE.low, DATE.high - 1))
 
 
@@ -339,7 +338,7 @@ def _as_decimals(raw: Raw, wanted: Line) -> _Converted:
 
 
 def _as_timestamps(raw: Raw, wanted: Line) -> _Converted:
-    return _times(raw.values, _DAY), None
+    return _times(raw.values, DAY), None
 
 
 _CONVERSIONS: Final[dict[tuple[str, str], Callable[[Raw, Line], _Converted]]] = {

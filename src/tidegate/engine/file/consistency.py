@@ -14,7 +14,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tidegate.engine.conditions.ranges import Ranges
-from tidegate.engine.partition.arrays import AND, DEPTH, NO_ROW, OPERAND, OR, PUSH, ZONE, Entries
+from tidegate.engine.partition.arrays import AND, DEPTH, NO_ROW, OPERAND, OR, PUSH, Entries
+from tidegate.engine.primitives.integer_arrays import ZONE
 from tidegate.engine.sweep import sweep_kernels
 from tidegate.errors import IndexFileError, TidegateError
 
@@ -167,7 +168,7 @@ def check_spans(
     low: NDArray[np.int32], high: NDArray[np.int32], size: int, counts: Sequence[int]
 ) -> None:
     """The ends of swept ranges, by axis and entry: odd numbers up to so many, or none at all."""
-    stride = size + sweep_kernels.ZONE
+    stride = size + ZONE
     require(len(low) == len(high) == len(counts) * stride, "there are too few or many ends")
     for axis, count in enumerate(counts):
         here = slice(axis * stride, (axis + 1) * stride)

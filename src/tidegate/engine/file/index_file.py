@@ -55,7 +55,7 @@ from tidegate.engine.subscriptions.originals import Originals
 from tidegate.engine.sweep.end_numbers import EndTable
 from tidegate.engine.sweep.sweep import Sweep
 from tidegate.errors import IndexFileError, TidegateError
-from tidegate.filters.expression import And, Node, Predicate
+from tidegate.filters.expression import Node, Predicate, conjuncts
 from tidegate.filters.lines import Line
 from tidegate.filters.meaning import allowed
 from tidegate.filters.notation import Spelled, read_schema, read_tree, spell_schema, spell_tree
@@ -406,7 +406,7 @@ class _Reader:
 
 def _condition(node: Node, schema: Schema | None) -> Condition:
     """The condition that a tree states."""
-    parts = node.parts if isinstance(node, And) else (node,)
+    parts = conjuncts(node)
     stated = [part for part in parts if isinstance(part, Predicate) and not part.is_open]
     require(len(stated) == len(parts), "a condition is no conjunction of predicates")
     require(len({part.attribute for part in stated}) == 1, "a condition has one attribute")

@@ -16,20 +16,11 @@ Kernels read these arrays without looking where an index leads. Whoever makes th
 those of a file are checked by `consistency`.
 """
 
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
-U64: TypeAlias = NDArray[np.uint64]
-U32: TypeAlias = NDArray[np.uint32]
-U16: TypeAlias = NDArray[np.uint16]
-U8: TypeAlias = NDArray[np.uint8]
-I64: TypeAlias = NDArray[np.int64]
-I32: TypeAlias = NDArray[np.int32]
+from tidegate.engine.primitives.integer_arrays import I32, I64, U8, U16, U32, U64
 
 BLOCK: Final = 512
-ZONE: Final = 64
 NO_ROW: Final = 0xFFFF_FFFF
 NO_RANK: Final = 0xFFFF_FFFF  # of an event without a value on the axis
 DEPTH: Final = 64  # of the stack a program may need; `programs` refuses more

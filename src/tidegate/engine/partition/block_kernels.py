@@ -18,19 +18,7 @@ from typing import Final
 
 import numpy as np
 
-from tidegate.engine.partition.arrays import (
-    BLOCK,
-    DEPTH,
-    I32,
-    I64,
-    U64,
-    ZONE,
-    Ends,
-    Entries,
-    Events,
-    RowPieces,
-    Scratch,
-)
+from tidegate.engine.partition.arrays import BLOCK, DEPTH, Ends, Entries, Events, RowPieces, Scratch
 from tidegate.engine.partition.entry_kernels import evaluate, meet_head
 from tidegate.engine.partition.output_kernels import (
     COUNT_BITS,
@@ -43,6 +31,7 @@ from tidegate.engine.partition.output_kernels import (
 )
 from tidegate.engine.partition.range_kernels import candidates, place_ends
 from tidegate.engine.partition.row_kernels import make_rows, set_mask
+from tidegate.engine.primitives.integer_arrays import I32, I64, U64, ZONE
 from tidegate.engine.primitives.vector import popcount, put, tally, transpose
 from tidegate.jit import allocating, kernel
 

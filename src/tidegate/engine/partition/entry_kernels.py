@@ -19,16 +19,12 @@ from tidegate.engine.partition.arrays import (
     OPERAND,
     OR_ROW,
     PUSH,
-    U8,
-    U16,
-    U32,
-    U64,
-    ZONE,
     Ends,
     Entries,
     Scratch,
 )
 from tidegate.engine.primitives.alive import is_alive
+from tidegate.engine.primitives.integer_arrays import U8, U16, U32, U64, ZONE
 from tidegate.engine.primitives.vector import (
     is_empty,
     join,

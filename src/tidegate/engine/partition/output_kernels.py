@@ -12,8 +12,8 @@ from typing import Final
 
 import numpy as np
 
-from tidegate.engine.partition.arrays import I32, I64, U32, U64, ZONE
 from tidegate.engine.primitives.alive import is_alive
+from tidegate.engine.primitives.integer_arrays import I32, I64, U32, U64, ZONE
 from tidegate.engine.primitives.vector import is_empty, lowest, stream_same, transpose, write_codes
 from tidegate.engine.primitives.vector_reference import LOW_BITS
 from tidegate.jit import kernel

@@ -12,8 +12,9 @@ from typing import Final
 
 import numpy as np
 
-from tidegate.engine.partition.arrays import BLOCK, I64, U8, U16, U32, ZONE, Scratch
+from tidegate.engine.partition.arrays import BLOCK, Scratch
 from tidegate.engine.partition.row_kernels import accumulate
+from tidegate.engine.primitives.integer_arrays import I64, U8, U16, U32, ZONE
 from tidegate.jit import allocating, kernel
 
 _EVENTS_INSERTED: Final = 24  # events sorted by insertion

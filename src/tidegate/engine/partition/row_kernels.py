@@ -10,7 +10,8 @@ A row is made once for each block, however many entries refer to it.
 
 import numpy as np
 
-from tidegate.engine.partition.arrays import BLOCK, U32, U64, Events, RowPieces, Scratch
+from tidegate.engine.partition.arrays import BLOCK, Events, RowPieces, Scratch
+from tidegate.engine.primitives.integer_arrays import U32, U64
 from tidegate.engine.primitives.vector import join_span, put
 from tidegate.jit import kernel
 

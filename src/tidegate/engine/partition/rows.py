@@ -19,6 +19,7 @@ from tidegate.engine.conditions.point_table import line_named
 from tidegate.engine.conditions.text_search import hold
 from tidegate.engine.events.encoded_batch import EncodedBatch
 from tidegate.engine.partition.arrays import NO_RANK, RowPieces
+from tidegate.engine.primitives.offsets import starts
 
 Order: TypeAlias = NDArray[np.int64]
 Prepared: TypeAlias = tuple[RowPieces, NDArray[np.uint32], NDArray[np.uint64]]
@@ -140,7 +141,7 @@ class Rows:
             RowPieces(
                 self._numbers,
                 np.array([size for size, _ in axes], np.uint32),
-                _starts([len(pieces.condition) for _, pieces in axes]),
+                starts(np.array([len(pieces.condition) for _, pieces in axes])).astype(np.uint32),
                 _joined([pieces.condition for _, pieces in axes], np.uint32),
                 _joined([pieces.low for _, pieces in axes], np.uint32),
                 _joined([pieces.high for _, pieces in axes], np.uint32),
@@ -198,10 +199,6 @@ class _Places:
         here = places >= 0
         bools[places[here]] = held[here]
         return np.packbits(bools, bitorder="little").view(np.uint64)
-
-
-def _starts(counts: list[int]) -> NDArray[np.uint32]:
-    return np.concatenate([[0], np.cumsum(counts)]).astype(np.uint32)
 
 
 def _joined(parts: list[NDArray[Any]], kind: type) -> NDArray[Any]:

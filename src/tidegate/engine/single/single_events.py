@@ -21,6 +21,8 @@ from tidegate.engine.conditions.range_lines import Lines
 from tidegate.engine.partition.arrays import DEPTH
 from tidegate.engine.partition.partition import Partition
 from tidegate.engine.partition.rows import AxisTable
+from tidegate.engine.primitives.integer_arrays import ZONE
+from tidegate.engine.primitives.odd_even import number_among
 from tidegate.engine.primitives.offsets import starts
 from tidegate.engine.single import single_kernels
 from tidegate.engine.single.wide_zones import WideZones, wide_zones
@@ -99,7 +101,7 @@ class SingleEvents:
             places[name] = place
             if place is not None and place[0].name not in compared:
                 strange[name] = place[0].name
-        out = _room("codes", self._parts.codes + sweep_kernels.ZONE, np.int32)
+        out = _room("codes", self._parts.codes + ZONE, np.int32)
         written = 0
         keys = _Keys(self._parts.table.conditions.points, places)
         bounds: dict[tuple[str, ...], _Bounds] = {}
@@ -145,7 +147,7 @@ class SingleEvents:
             number = numbers.get(attribute)
             if number is None:
                 cuts = self._parts.ends.cuts(attribute, line)
-                number = numbers[attribute] = _number(cuts, place[1])
+                number = numbers[attribute] = number_among(cuts, place[1])
             least.append(number)
             most.append(number)
         return lines, np.array(least, np.int32), np.array(most, np.int32)
@@ -311,12 +313,6 @@ def _room(name: str, size: int, kind: type) -> NDArray[Any]:
         found = np.empty(size, kind)
         setattr(_ROOM, name, found)
     return found
-
-
-def _number(cuts: NDArray[Any], key: int) -> int:
-    """The number of a value among the ends; see `end_numbers`."""
-    at = int(cuts.searchsorted(key))
-    return 2 * at + bool(at < len(cuts) and cuts[at] == key)
 
 
 def own_line(attribute: str, schema: Schema | None) -> Line | None:

@@ -10,19 +10,14 @@ for all of them (`wide_zones`).
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tidegate.engine.partition.arrays import AND, AND_ROW, NO_ROW, OPERAND, OR_ROW, PUSH, ZONE
+from tidegate.engine.partition.arrays import AND, AND_ROW, NO_ROW, OPERAND, OR_ROW, PUSH
 from tidegate.engine.primitives.alive import is_alive
+from tidegate.engine.primitives.integer_arrays import I32, I64, U8, U32, U64, ZONE
 from tidegate.engine.primitives.vector import WORDS, lowest, put, write_codes
 from tidegate.engine.primitives.vector import meet as meet_row
 from tidegate.jit import inlined, kernel
 
-U64: TypeAlias = NDArray[np.uint64]
-U32: TypeAlias = NDArray[np.uint32]
-U8: TypeAlias = NDArray[np.uint8]
-I64: TypeAlias = NDArray[np.int64]
-I32: TypeAlias = NDArray[np.int32]
 Integer: TypeAlias = int | np.integer[Any]  # compiled, they are the same
 
 

@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 from tidegate.engine.conditions.axis import Pieces
 from tidegate.engine.conditions.numbered import Conditions
 from tidegate.engine.conditions.selectivity import shares
-from tidegate.engine.partition.arrays import NO_ROW, ZONE, Entries
+from tidegate.engine.partition.arrays import NO_ROW, Entries
+from tidegate.engine.primitives.integer_arrays import ZONE
 from tidegate.engine.primitives.offsets import lengths, pick, starts
 from tidegate.engine.primitives.vector import WORDS
 

@@ -28,7 +28,13 @@ ALIKE: Final = 16
 """Subscriptions of one filter that make a block."""
 NO_PARAMETERS: Final[Mapping[str, Constant]] = MappingProxyType({})
 _ALWAYS_FITTING: Final = frozenset((bool, int, float))
-_ARROW: Final = {bool: pa.bool_(), int: pa.int64(), float: pa.float64(), str: pa.string()}
+ARROW_TYPES: Final[dict[type, pa.DataType]] = {
+    bool: pa.bool_(),
+    int: pa.int64(),
+    float: pa.float64(),
+    str: pa.string(),
+}
+"""Of constants whose type in Arrow does not depend on their values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +215,7 @@ def _block(alike: list[Subscription]) -> Block | None:
     for name in alike[0].parameters:
         constants = [subscription.parameters[name] for subscription in alike]
         kinds = {type(constant) for constant in constants if constant is not None}
-        arrow = _ARROW.get(kinds.pop()) if len(kinds) == 1 else None
+        arrow = ARROW_TYPES.get(kinds.pop()) if len(kinds) == 1 else None
         if arrow is None:
             return None
         columns[name] = pa.array(constants, arrow)

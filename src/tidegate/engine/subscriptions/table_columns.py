@@ -19,11 +19,10 @@ from tidegate.capsules import array_of, speaks_arrow
 from tidegate.engine.events.python_values import run_places
 from tidegate.engine.subscriptions.subscription import id_array, read_id
 from tidegate.errors import FilterTypeError, SubscriptionError, TidegateError
-from tidegate.filters.values import BIGINT_MAX
+from tidegate.filters.values import BIGINT_MAX, DAY
 
 _MOMENT: Final = pa.timestamp("us")
 _FIRST_DAY, _LAST_DAY = -719_162, 2_932_896  # of the years 1 to 9999, as days since 1970
-_MICROSECONDS: Final = 86_400_000_000  # in a day
 _DIGITS: Final = 38
 
 
@@ -136,7 +135,7 @@ def _decimals(name: str, array: pa.Array) -> pa.Array:
 
 def _days(name: str, array: pa.Array) -> pa.Array:
     if pa.types.is_date64(array.type):  # milliseconds, of any time of the day
-        days = _floored(array.cast(pa.int64()), _MICROSECONDS // 1000)
+        days = _floored(array.cast(pa.int64()), DAY // 1000)
     else:
         days = array.cast(pa.int32())
     _check_years(name, days, _FIRST_DAY, _LAST_DAY)
@@ -149,9 +148,9 @@ def _moments(name: str, array: pa.Array) -> pa.Array:
     unit = array.type.unit
     if unit == "ns":
         ticks = _floored(ticks, 1000)
-    per_day = {"s": 86_400, "ms": 86_400_000}.get(unit, _MICROSECONDS)
+    per_day = {"s": 86_400, "ms": 86_400_000}.get(unit, DAY)
     _check_years(name, ticks, _FIRST_DAY * per_day, (_LAST_DAY + 1) * per_day - 1)
-    return pc.multiply(ticks, _MICROSECONDS // per_day).cast(_MOMENT)
+    return pc.multiply(ticks, DAY // per_day).cast(_MOMENT)
 
 
 def _floored(ticks: pa.Array, divisor: int) -> pa.Array:

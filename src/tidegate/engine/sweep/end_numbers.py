@@ -15,11 +15,11 @@ from tidegate.engine.conditions.cuts import has_int64_keys
 from tidegate.engine.conditions.ranges import Ranges
 from tidegate.engine.events.encoded_batch import EncodedBatch
 from tidegate.engine.primitives.distinct import occurring
+from tidegate.engine.primitives.odd_even import cut_numbers, numbers_among, write_numbers
 from tidegate.engine.primitives.sorted_search import Stairs
 from tidegate.engine.sweep.sweep_kernels import HIGHEST, LOWEST
 from tidegate.filters.lines import Line
 from tidegate.filters.schema import Schema
-from tidegate.jit import kernel
 
 Integers: TypeAlias = NDArray[np.int64]
 Numbers: TypeAlias = NDArray[np.int32]
@@ -60,7 +60,10 @@ class EndTable:
         """The numbers of the first and the last key of ranges on a line."""
         low, high = self._on(attribute, ranges, line)
         stairs = self._among(attribute, line)
-        return _odd(stairs.before(low)), _odd(stairs.before(high))
+        return (
+            cut_numbers(stairs.before(low)).astype(np.int32),
+            cut_numbers(stairs.before(high)).astype(np.int32),
+        )
 
     def _on(self, attribute: str, ranges: Ranges, line: Line) -> Sequence[NDArray[Any]]:
         if has_int64_keys(line):
@@ -93,30 +96,13 @@ class EndTable:
                 stairs = self._among(attribute, line)
                 at = stairs.before(stretch.keys)
                 if stairs.cuts.dtype == stretch.keys.dtype == np.int64:
-                    number(stairs.cuts, stretch.keys, at, stretch.rows, least, most)
+                    write_numbers(stairs.cuts, stretch.keys, at, stretch.rows, least, most)
                     continue
-                equal = stairs.cuts[np.minimum(at, len(stairs.cuts) - 1)] == stretch.keys
-                least[stretch.rows] = most[stretch.rows] = 2 * at + equal
+                own = numbers_among(stairs.cuts, stretch.keys, at)
+                least[stretch.rows] = most[stretch.rows] = own
         return least, most
 
     @property
     def nbytes(self) -> int:
         """The memory of the ends."""
         return sum(stairs.nbytes for stairs in self._stairs.values())
-
-
-def _odd(places: NDArray[Any]) -> Numbers:
-    return (2 * places + 1).astype(np.int32)
-
-
-@kernel
-def number(
-    cuts: Integers, keys: Integers, before: Integers, rows: Numbers, least: Numbers, most: Numbers
-) -> None:
-    """Give keys, before which there are so many cuts, their numbers."""
-    for i in range(min(len(keys), len(before), len(rows))):
-        at = before[i]
-        is_cut = at < len(cuts) and cuts[np.uint64(at)] == keys[i]
-        own = np.int32(2 * at + is_cut)
-        least[np.uint64(rows[i])] = own
-        most[np.uint64(rows[i])] = own

@@ -19,6 +19,7 @@ from tidegate.engine.conditions.range_lines import Lines, RangeLines
 from tidegate.engine.conditions.ranges import Ranges
 from tidegate.engine.description import Structure
 from tidegate.engine.events.encoded_batch import EncodedBatch
+from tidegate.engine.primitives.integer_arrays import ZONE
 from tidegate.engine.primitives.offsets import lengths, starts
 from tidegate.engine.primitives.result_buffers import ResultColumn
 from tidegate.engine.sweep import sweep_kernels as kernels
@@ -53,7 +54,7 @@ class Sweep:
         self.key = key
         self.group_start = group_start
         self.code_start = code_start  # empty if each entry has one code
-        self.zone_start = starts(-(-lengths(group_start) // kernels.ZONE)).astype(np.uint32)
+        self.zone_start = starts(-(-lengths(group_start) // ZONE)).astype(np.uint32)
         self.attributes = attributes
         self.range_lines = RangeLines(attributes, schema)
         self.first_code = first_code
@@ -87,7 +88,7 @@ class Sweep:
         found = []
         for axis, line in enumerate(self.range_lines.own):
             assert line is not None
-            here = slice(axis * (len(self) + kernels.ZONE), None)
+            here = slice(axis * (len(self) + ZONE), None)
             low, high = spans.low[here][: len(self)], spans.high[here][: len(self)]
             having = np.flatnonzero((low != kernels.LOWEST) | (high != kernels.HIGHEST))
             first = self._table.keys(self.attributes[axis], line, low[having])
@@ -124,7 +125,7 @@ class Sweep:
     def _make(self, lines: Lines) -> kernels.Spans:
         if self._ends is not None and lines == self.range_lines.own:
             return self._zoned(lines, *self._ends)
-        stride = len(self) + kernels.ZONE
+        stride = len(self) + ZONE
         low = np.full(len(lines) * stride, kernels.LOWEST, np.int32)
         high = np.full(len(lines) * stride, kernels.HIGHEST, np.int32)
         for axis, line in enumerate(lines):
@@ -207,7 +208,7 @@ class Sweep:
             axes = kernels.axes(spans, events)
             while start < len(events.row):
                 left = len(events.row) - start
-                size = int(left * self._likely * 1.1) + 64 * kernels.ZONE
+                size = int(left * self._likely * 1.1) + 64 * ZONE
                 rows, codes = ResultColumn(size), ResultColumn(size)
                 before = start
                 start, written = kernels.write(
@@ -215,7 +216,7 @@ class Sweep:
                     events, _or_none(alive), self.first_code, start, rows.array, codes.array,
                 )  # fmt: skip
                 if start == before:
-                    self._likely = 2 * self._likely + 64 * kernels.ZONE
+                    self._likely = 2 * self._likely + 64 * ZONE
                     continue
                 self._likely = max(written / (start - before), 0.9 * self._likely)
                 if written:

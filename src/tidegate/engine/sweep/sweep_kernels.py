@@ -17,9 +17,9 @@ None are known as such by the compiler. Told by a variable instead, a zone takes
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tidegate.engine.primitives.alive import is_alive
+from tidegate.engine.primitives.integer_arrays import I32, I64, U32, U64, ZONE
 from tidegate.engine.primitives.vector import (
     at_least,
     at_most,
@@ -30,13 +30,8 @@ from tidegate.engine.primitives.vector import (
 )
 from tidegate.jit import allocating, brief, inlined, kernel
 
-U64: TypeAlias = NDArray[np.uint64]
-U32: TypeAlias = NDArray[np.uint32]
-I64: TypeAlias = NDArray[np.int64]
-I32: TypeAlias = NDArray[np.int32]
 Integer: TypeAlias = int | np.integer[Any]  # compiled, they are the same
 
-ZONE: Final = 64
 LOWEST: Final = -(2**31)
 HIGHEST: Final = 2**31 - 1
 

@@ -16,7 +16,7 @@ import tempfile
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from tidegate.errors import SchemaError, TidegateError
 from tidegate.filters.schema import Schema
@@ -26,6 +26,7 @@ from tidegate.pipeline.events.malformed import checked
 from tidegate.pipeline.matching.notifications import ALWAYS, FORMS, Form
 from tidegate.pipeline.matching.routing import SHARD, SLOT
 from tidegate.pipeline.matching.tasks import AtShard, InPlace, Route, Source
+from tidegate.pipeline.shards import MOST_SHARDS
 from tidegate.pipeline.store.objects import is_remote
 from tidegate.pipeline.store.store import Store
 
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.types import StructType
 
-MOST_SHARDS: Final = 4096
 """Shards of a base."""
 
 

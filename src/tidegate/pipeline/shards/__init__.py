@@ -5,3 +5,8 @@
 - `shard_plan`: which shard a subscription belongs to
 - `hulls`: which few boxes cover many; `summaries`: which filters cover a shard
 """
+
+from typing import Final
+
+MOST_SHARDS: Final = 4096
+"""The shards of a base, at most."""

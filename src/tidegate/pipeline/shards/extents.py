@@ -27,7 +27,6 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tidegate.engine.compile.block_entries import conjuncts
 from tidegate.engine.compile.clauses import Clauses
 from tidegate.engine.conditions.cuts import COMPARISONS, has_int64_keys, span
 from tidegate.engine.events.arrow_keys import Stretch
@@ -42,6 +41,7 @@ from tidegate.filters.expression import (
     Parameter,
     Predicate,
     Truth,
+    conjuncts,
     map_predicates,
     predicates,
 )
