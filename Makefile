@@ -19,7 +19,7 @@ export PYSPARK_PYTHON := $(abspath $(BIN)/python)
 export PYSPARK_DRIVER_PYTHON := $(PYSPARK_PYTHON)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-long bench lint format docs lock clean
+.PHONY: help setup hooks demo check test test-long bench lint format docs lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -38,8 +38,14 @@ $(STAMP): requirements.lock pyproject.toml
 	$(PIP) --no-build-isolation --editable .
 	@touch $@
 
+hooks: ## let git look at commit messages (.githooks)
+	git config core.hooksPath .githooks
+
 demo: $(STAMP) ## a trading day streamed through Spark while thresholds move
 	$(BIN)/tidegate demo
+
+check: lint ## for every day: lint, types, and the tests that need no Spark, with fewer examples
+	TIDEGATE_QUICK=1 $(PYTEST) -m 'not spark' $(ARGS)
 
 test: $(STAMP) ## all tests, the documentation's examples included
 	$(PYTEST) $(ARGS)

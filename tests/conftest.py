@@ -1,4 +1,4 @@
-"""What every test may rely on: one SparkSession per worker, and hypothesis at two sizes."""
+"""What every test may rely on: one SparkSession per worker, and hypothesis at three sizes."""
 
 import os
 import sys
@@ -12,12 +12,15 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 # The everyday profile tries the same examples on every run, so a failure is about the change at
-# hand. The long one goes looking for new ones, and prints how to come back to what it finds.
+# hand. The long one goes looking for new ones, and prints how to come back to what it finds. The
+# quick one, of `make check`, tries the first few.
 settings.register_profile(
     "default", max_examples=50, derandomize=True, deadline=None, database=None
 )
 settings.register_profile("long", max_examples=1_000, deadline=None, database=None, print_blob=True)
-settings.load_profile("long" if os.environ.get("TIDEGATE_LONG") == "1" else "default")
+settings.register_profile("quick", max_examples=10, derandomize=True, deadline=None, database=None)
+LONG, QUICK = (os.environ.get(name) == "1" for name in ("TIDEGATE_LONG", "TIDEGATE_QUICK"))
+settings.load_profile("long" if LONG else "quick" if QUICK else "default")
 
 
 OTHER_HALF = (
@@ -40,6 +43,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Give the tests that use Spark to two workers, first, so that two JVMs start, and early."""
     for item in items:
         if uses_spark(item):
+            item.add_marker(pytest.mark.spark)
             half = "spark-2" if item.path.stem in OTHER_HALF else "spark-1"
             item.add_marker(pytest.mark.xdist_group(half))
     items.sort(key=lambda item: not uses_spark(item))

@@ -237,6 +237,7 @@ def test_what_is_wrong_is_said_before_spark_starts(
     assert "Traceback" not in said.output
 
 
+@pytest.mark.spark
 def test_ctrl_c_ends_a_stream_cleanly(here: Path, store: Store) -> None:
     events(here / "in" / "a.parquet", ("IBM", 5.0), ("SAP", 99.0))
     program = "from tidegate.cli import main; main()"

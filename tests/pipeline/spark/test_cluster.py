@@ -211,6 +211,7 @@ def require_nothing_left(place: Path) -> None:
     assert list(place.iterdir()) == []
 
 
+@pytest.mark.spark
 def test_a_cluster_that_is_killed_leaves_neither_processes_nor_files(tmp_path: Path) -> None:
     with started(tmp_path) as command:
         assert command.stdout is not None
@@ -221,6 +222,7 @@ def test_a_cluster_that_is_killed_leaves_neither_processes_nor_files(tmp_path: P
     require_nothing_left(tmp_path)
 
 
+@pytest.mark.spark
 def test_a_command_is_told_the_master_and_ends_with_the_cluster(tmp_path: Path) -> None:
     program = "import sys, time; print(*sys.argv[1:], flush=True); time.sleep(600)"
     with started(tmp_path, "--", sys.executable, "-c", program, "at {master}") as command:
@@ -231,6 +233,7 @@ def test_a_command_is_told_the_master_and_ends_with_the_cluster(tmp_path: Path) 
     require_nothing_left(tmp_path)
 
 
+@pytest.mark.spark
 def test_the_exit_code_of_a_command_is_kept() -> None:
     for program, code in [("raise SystemExit(3)", 3), ("import os; os.kill(os.getpid(), 9)", 137)]:
         assert cluster_command._ended([sys.executable, "-c", program], {**os.environ}) == code

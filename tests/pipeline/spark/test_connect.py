@@ -5,9 +5,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.pipeline.matching.test_faults import environment
 
 
+@pytest.mark.spark
 def test_batch_and_streams_run_under_spark_connect(tmp_path: Path) -> None:
     """In a process of its own: one process has one kind of Spark."""
     done = subprocess.run(

@@ -213,6 +213,7 @@ print(os.path.dirname(folder))
 """
 
 
+@pytest.mark.spark
 def test_a_new_session_says_nothing_of_its_own_and_leaves_nothing_behind() -> None:
     environment = {**os.environ, "PYSPARK_PYTHON": "/nowhere/python"}
     run = subprocess.run(
@@ -226,6 +227,7 @@ def test_a_new_session_says_nothing_of_its_own_and_leaves_nothing_behind() -> No
     assert not Path(folder).exists()
 
 
+@pytest.mark.spark
 def test_a_command_says_nothing_that_is_not_its_own(tmp_path: Path) -> None:
     Store.create(tmp_path / "store").add("a", "price < 10")
     (tmp_path / "trades.csv").write_text("symbol,price\nIBM,9.5\n")

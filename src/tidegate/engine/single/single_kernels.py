@@ -5,6 +5,9 @@ without a jump on each: few are decided by their first, and a mispredicted jump 
 rest. A zone whose head does not hold is passed over, so most entries are never looked at. Of zones
 that are hardly ever passed over, the conditions are not looked up but worked out, an axis at a time
 for all of them (`wide_zones`).
+
+Arrays are handed over one by one and not as named tuples, as the kernels of blocks take them: from
+Python, twenty arrays take 1.1 µs so, and 5.5 µs as a tuple, which one event would notice.
 """
 
 from typing import Any, TypeAlias
