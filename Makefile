@@ -9,7 +9,7 @@ PIP     := $(BIN)/python -m pip --disable-pip-version-check install --quiet --no
 WORKERS ?= 2
 # More arguments for pytest, e.g. make test ARGS='-k covers'
 ARGS    ?=
-CODE    := $(wildcard src tests bench)
+CODE    := $(wildcard src tests bench docs/pictures)
 
 # Two workers run the tests that need Spark, so that there are two JVMs; all share the rest.
 PYTEST  := $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup
@@ -19,7 +19,7 @@ export PYSPARK_PYTHON := $(abspath $(BIN)/python)
 export PYSPARK_DRIVER_PYTHON := $(PYSPARK_PYTHON)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup hooks demo check test test-long bench lint format docs lock clean
+.PHONY: help setup hooks demo check test test-long bench lint format docs pictures lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -67,6 +67,9 @@ format: $(STAMP) ## let ruff mend what it can
 
 docs: $(STAMP) ## run every example in README.md and docs/
 	$(BIN)/python -m pytest tests/test_docs.py $(ARGS)
+
+pictures: $(STAMP) ## draw the pictures in docs/pictures/ anew
+	$(BIN)/python -m docs.pictures.draw
 
 lock: ## rewrite requirements.lock from pyproject.toml (LOCK_ARGS=--upgrade for new versions)
 	@test -x $(BIN)/uv || $(MAKE) setup
