@@ -60,6 +60,39 @@ def test_every_room_is_listed_with_its_question_in_order(folder: str) -> None:
         assert question == said[0].lower() + said[1:]
 
 
+GLOSSARY = re.findall(
+    r"^- \*\*(.+?)\*\*: (.+) `([\w/]+\.py)`$",
+    (ROOT / "CONTRIBUTING.md").read_text("utf-8"),
+    re.MULTILINE,
+)
+
+
+def test_every_word_has_one_meaning_and_a_home() -> None:
+    assert len(GLOSSARY) > 90
+    words = [word for word, _, _ in GLOSSARY]
+    assert [word for word in words if words.count(word) > 1] == []
+    assert [path for _, _, path in GLOSSARY if file_of(path) is None] == []
+
+
+def test_every_list_of_words_is_in_order() -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+    _, _, text = text.partition("## Words")
+    lists = re.findall(r"(?:^- \*\*.+\n)+", text.partition("\n## ")[0], re.MULTILINE)
+    assert len(lists) > 5
+    for lines in lists:
+        words = re.findall(r"^- \*\*(.+?)\*\*", lines, re.MULTILINE)
+        assert words == sorted(words)
+
+
+@pytest.mark.parametrize(("word", "path"), [(word, path) for word, _, path in GLOSSARY])
+def test_a_word_is_used_where_it_is_at_home(word: str, path: str) -> None:
+    file = file_of(path)
+    assert file is not None
+    plain = re.sub(r" \(.*\)$", "", word)
+    stem = re.sub(r"(ed|es|s|e)$", "", plain.split()[-1])
+    assert re.search(stem, path + file.read_text("utf-8"), re.IGNORECASE)
+
+
 def test_what_is_not_there_is_noticed() -> None:
     assert file_of("engine/cupboard.py") is None
     assert file_of("cupboard.py") is None
