@@ -1,14 +1,16 @@
 """Do the pictures of the documentation show what is there? They are drawn anew and compared."""
 
+import doctest
 import os
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 from xml.etree import ElementTree
 
 import pytest
 
-from docs.pictures import house, layers
+from docs.pictures import house, layers, svg
 from docs.pictures.draw import PICTURES
 from tests import ROOT
 from tests.code_names import all_names, file_of
@@ -57,6 +59,13 @@ def test_what_a_picture_names_is_there(name: str) -> None:
             assert file_of(one), f"there is no file {one}"
         else:
             assert one in all_names() or file_of(one), f"nothing is called {one}"
+
+
+@pytest.mark.parametrize("module", [layers, svg], ids=lambda module: module.__name__)
+def test_examples_print_what_is_shown(module: ModuleType) -> None:
+    failed, tried = doctest.testmod(module)
+    assert tried
+    assert not failed
 
 
 def test_an_import_that_is_new_is_an_arrow_that_is_new(monkeypatch: pytest.MonkeyPatch) -> None:
