@@ -27,7 +27,7 @@ from tidegate.engine.index import Index
 from tidegate.engine.partition.arrays import AND, AND_ROW, NO_ROW, OPERAND, OR, OR_ROW, PUSH
 from tidegate.engine.partition.partition import Partition
 from tidegate.engine.segments.segment import Segment
-from tidegate.engine.sweep import sweep_kernels
+from tidegate.engine.sweep import sweep, sweep_kernels
 from tidegate.engine.sweep.sweep import Sweep
 from tidegate.filters.expression import Predicate, spell_tree
 from tidegate.filters.schema import Schema
@@ -49,10 +49,11 @@ SUBSCRIPTIONS: Final = {
 }
 
 _SIZES: Final = (
-    (layout, "_SWEEPABLE", 4),
-    (assemble, "_ENOUGH", 2),
-    (own_ranges, "_MANY", 3),
+    (layout, "_ENTRIES_WORTH_A_SWEEP", 4),
+    (assemble, "_FEWEST_OF_A_HEAD", 2),
+    (own_ranges, "_RANGES_SHARED", 3),
     (assemble, "ZONE", 2),
+    (sweep, "ZONE", 2),
     (sweep_kernels, "ZONE", 2),
 )
 _MARGIN: Final = 14.0
