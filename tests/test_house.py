@@ -277,7 +277,7 @@ def test_importing_tidegate_leaves_the_heavy_libraries_alone() -> None:
 
 HEADS = sorted(
     file.parent.relative_to(PACKAGE).as_posix()
-    for house in ("engine", "pipeline", "commands")
+    for house in ("engine", "pipeline", "lab", "commands")
     for file in (PACKAGE / house).rglob("__init__.py")
 )
 

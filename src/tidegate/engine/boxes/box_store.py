@@ -1,6 +1,6 @@
 """Which of many filters match an event, cover a filter, are covered by it, or overlap it?
 
-The one geometric kernel: a filter is a union of boxes (`algebra.normal`), so all four questions are
+A filter is a union of boxes (`algebra.normal`), so all four questions are one geometric question,
 about boxes with one dimension per attribute. A `Space` puts filters among integers, and they are
 kept as `IntegerBoxes`. With ends as they are there, a box holds a point, covers a box or meets one
 if none of its ends is above some bound, and it lies in a box if none is below one: these are the

@@ -1,7 +1,7 @@
 """Entries kept together: how they lie in memory, and how a batch of events meets them.
 
 A `Partition` is a set of flat arrays (`arrays.Entries`), its conditions (`rows.Rows`), its key if
-it has one (`keys.KeyTable`), and the ends of its entries' own ranges (`ends.RangeAxes`). It never
+it has one (`KeyTable`), and the ends of its entries' own ranges (`range_ends.RangeAxes`). It never
 changes. Its entries' codes, by which subscriptions are known, are consecutive.
 """
 
