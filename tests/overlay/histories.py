@@ -7,7 +7,7 @@ has values of all families.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cache, cached_property, partial
@@ -24,7 +24,7 @@ from tests.overlay.world import Make, World
 from tidegate.algebra.histogram import Histogram
 from tidegate.overlay.attributes import Attributes
 from tidegate.overlay.broker import Broker
-from tidegate.overlay.filter import Kind
+from tidegate.overlay.filter import Event, Filter, Kind
 from tidegate.overlay.policy import Choice
 
 Action = tuple[str, int, int, int]
@@ -45,27 +45,27 @@ class Pool:
     """What histories are made of: a kind, filters in families of one shape, and events."""
 
     kind: Kind
-    families: list[list[Any]]
-    events: list[Any]
+    families: Sequence[Sequence[Filter]]
+    events: Sequence[Event]
 
-    def filter(self, family: int, member: int) -> Any:
+    def filter(self, family: int, member: int) -> Filter:
         chosen = self.families[family % len(self.families)]
         return chosen[member % len(chosen)]
 
-    def family_of(self, f: Any) -> list[Any]:
+    def family_of(self, f: Filter) -> Sequence[Filter]:
         """The filters that a filter can be updated to; another one may equal it by chance."""
         return self._families[f, f.shape]
 
     @cached_property
-    def _families(self) -> dict[Any, list[Any]]:
+    def _families(self) -> dict[tuple[Filter, object], Sequence[Filter]]:
         return {(f, f.shape): family for family in self.families for f in family}
 
     @cached_property
-    def _matching(self) -> dict[Any, list[Any]]:
+    def _matching(self) -> dict[Filter, list[Event]]:
         every = [f for family in self.families for f in family]
         return {f: [e for e in self.events if f.matches(e)] for f in every}
 
-    def wanted_by(self, f: Any, pick: int) -> Any:
+    def wanted_by(self, f: Filter, pick: int) -> Event:
         """An event that matches a filter, if one does."""
         among = self._matching[f] or self.events
         return among[pick % len(among)]
@@ -73,7 +73,7 @@ class Pool:
 
 def words(seed: int = 1) -> Pool:
     rng = Random(seed)
-    families = []
+    families: list[list[Filter]] = []
     for size in (1, 2, 3, 5):
         runs = [WORDS[i : i + size] for i in range(len(WORDS) - size + 1)]
         drawn = ["".join(rng.sample(WORDS, size)) for _ in range(4)]

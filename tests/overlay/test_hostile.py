@@ -104,6 +104,8 @@ def refused(made: Broker, link: str, came: Any, *answer: Effect) -> None:
 
 # -- numbered messages
 
+UNBOUND: Any = tg.parse("price < :p")
+TEXT: Any = "price < 10"
 LONG = "symbol = '" + "x" * 200 + "'"
 BAD_CHANGES: dict[str, tuple[dict[str, Any], str]] = {
     "an id that is not known": ({"remove": (5,)}, "the id 5 is not known"),
@@ -131,7 +133,7 @@ BAD_CHANGES: dict[str, tuple[dict[str, Any], str]] = {
         "the filter with id 5 cannot be taken: it is not a filter on attributes",
     ),
     "a filter that is not bound": (
-        {"add": (Entry(5, tg.parse("price < :p")),)},
+        {"add": (Entry(5, UNBOUND),)},
         "the filter with id 5 cannot be taken: it is not a filter on attributes",
     ),
     "a filter of another schema": (
@@ -139,7 +141,7 @@ BAD_CHANGES: dict[str, tuple[dict[str, Any], str]] = {
         "the filter with id 5 cannot be taken: it was read under another schema than the broker's",
     ),
     "a text for a filter": (
-        {"add": (Entry(5, "price < 10"),)},
+        {"add": (Entry(5, TEXT),)},
         "the filter with id 5 cannot be taken: it is not a filter on attributes",
     ),
     "a filter beyond the limits": (

@@ -27,6 +27,7 @@ from tidegate.overlay import policy as policy_module
 from tidegate.overlay.attributes import AttributeFilter, AttributeIndex, Attributes
 from tidegate.overlay.broker import Broker
 from tidegate.overlay.difference import Difference, Watch
+from tidegate.overlay.filter import Filter
 from tidegate.overlay.link import Link
 from tidegate.overlay.messages import Change, Effect, Input, Publish, Send
 from tidegate.overlay.policy.covering import Covering
@@ -103,11 +104,17 @@ class ReordersUpdates(Broker):
         ]
 
 
+def surely_overlap(one: Filter, other: Filter) -> bool:
+    assert isinstance(one, AttributeFilter)
+    assert isinstance(other, AttributeFilter)
+    return intersects(one.filter, other.filter) is True
+
+
 class SureFilter(AttributeFilter):
     """Overlaps only what it is certain to overlap."""
 
-    def overlaps(self, other: AttributeFilter, /) -> bool:
-        return intersects(self.filter, other.filter) is True
+    def overlaps(self, other: Filter, /) -> bool:
+        return surely_overlap(self, other)
 
 
 class SureIndex(AttributeIndex):
@@ -115,15 +122,15 @@ class SureIndex(AttributeIndex):
 
     def __init__(self) -> None:
         super().__init__(Space(None))
-        self._own: dict[int, AttributeFilter] = {}
+        self._own: dict[int, Filter] = {}
 
-    def add(self, number: int, f: AttributeFilter, /) -> None:
+    def add(self, number: int, f: Filter, /) -> None:
         super().add(number, f)
         self._own[number] = f
 
-    def overlapping(self, f: AttributeFilter, /) -> list[int]:
+    def overlapping(self, f: Filter, /) -> list[int]:
         found = super().overlapping(f)
-        return [n for n in found if intersects(self._own[n].filter, f.filter) is True]
+        return [n for n in found if surely_overlap(self._own[n], f)]
 
 
 class SureKind(Attributes):

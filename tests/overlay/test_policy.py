@@ -9,6 +9,7 @@ from tidegate.algebra.distribution import Uniform
 from tidegate.errors import TidegateError
 from tidegate.overlay.attributes import Attributes
 from tidegate.overlay.difference import Difference
+from tidegate.overlay.filter import Filter
 from tidegate.overlay.policy import NAMES, Choice, Policy
 from tidegate.overlay.policy.sources import Source
 from tidegate.overlay.policy.trigger import Trigger
@@ -27,8 +28,8 @@ class Told:
 
     def step(self, remove: str = "", /, **texts: str) -> Difference:
         """Filters under new names are added, those under known ones updated."""
-        add: list[tuple[Source, Any]] = []
-        update: list[tuple[Source, Any]] = []
+        add: list[tuple[Source, Filter]] = []
+        update: list[tuple[Source, Filter]] = []
         for name, text in texts.items():
             source = ("link", self.names.setdefault(name, len(self.names)))
             (update if source in self.policy else add).append((source, KIND.parse(text)))

@@ -5,10 +5,10 @@ A filter is a set of words, and an event one word; all questions are about sets.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from tidegate.errors import FilterError
-from tidegate.overlay.filter import Event, Merger
+from tidegate.overlay.filter import Event, Filter, Merger, Plain
 from tidegate.overlay.scan import ScanIndex
 
 WORDS: Final = "abcdefgh"
@@ -35,11 +35,11 @@ class Words:
     def matches(self, event: Event, /) -> bool:
         return event["word"] in self.words
 
-    def covers(self, other: "Words", /) -> bool:
-        return self.words >= other.words
+    def covers(self, other: Filter, /) -> bool:
+        return self.words >= _words(other)
 
-    def overlaps(self, other: "Words", /) -> bool:
-        return bool(self.words & other.words)
+    def overlaps(self, other: Filter, /) -> bool:
+        return not self.words.isdisjoint(_words(other))
 
     def __repr__(self) -> str:
         return f"<{''.join(sorted(self.words))}>"
@@ -49,16 +49,16 @@ class WordUnion:
     """Sets of words, and what they are together."""
 
     def __init__(self) -> None:
-        self._filters: dict[int, Words] = {}
+        self._filters: dict[int, Filter] = {}
 
-    def add(self, number: int, f: Words, /) -> None:
+    def add(self, number: int, f: Filter, /) -> None:
         self._filters[number] = f
 
     def remove(self, number: int, /) -> None:
         del self._filters[number]
 
-    def subsumes(self, f: Words, /) -> bool:
-        return f.words <= _together(self._filters.values())
+    def subsumes(self, f: Filter, /) -> bool:
+        return _words(f) <= _together(self._filters.values())
 
 
 class WordKind:
@@ -73,14 +73,14 @@ class WordKind:
         return WordUnion()
 
     def mergers(
-        self, filters: Mapping[int, Words], imt: float, advertised: Sequence[Words] | None
+        self, filters: Mapping[int, Filter], imt: float, advertised: Sequence[Filter] | None
     ) -> list[Merger]:
         """Runs of the alphabet from a set's first to its last word, where two of them meet."""
-        found: list[tuple[Words, tuple[int, ...]]] = []
+        found: list[tuple[Filter, tuple[int, ...]]] = []
         for number, f in filters.items():
             for place, (merger, members) in enumerate(found):
                 both = [filters[n] for n in members] + [f]
-                run = _run(merger.words | f.words)
+                run = _run(_words(merger) | _words(f))
                 if merger.overlaps(f) and self.cost(run, both, advertised) <= imt:
                     found[place] = run, (*members, number)
                     break
@@ -93,22 +93,22 @@ class WordKind:
         ]
 
     def cost(
-        self, merger: Words, members: Iterable[Words], advertised: Sequence[Words] | None
+        self, merger: Filter, members: Iterable[Filter], advertised: Sequence[Filter] | None
     ) -> float:
-        extra = merger.words - _together(members)
+        extra = _words(merger) - _together(members)
         if advertised is not None:
             extra &= _together(advertised)
         return len(extra) / len(WORDS)
 
-    def plain(self, f: Words) -> str:
-        return "".join(sorted(f.words))
+    def plain(self, f: Filter) -> str:
+        return "".join(sorted(_words(f)))
 
-    def read(self, plain: Any) -> Words:
+    def read(self, plain: Plain) -> Words:
         if not isinstance(plain, str) or set(plain) - set(WORDS):
             raise FilterError(f"{plain!r} is no set of words")
         return Words(frozenset(plain))
 
-    def reshaped(self, f: Words, values: Any) -> Words:
+    def reshaped(self, f: Filter, values: Plain) -> Words:
         if not isinstance(values, list) or len(set(values)) != f.shape:
             raise FilterError(f"{values!r} are other words than there were")
         return self.read("".join(values))
@@ -121,8 +121,13 @@ class WordKind:
         return None if word else "an event is one word"
 
 
-def _together(filters: Iterable[Words]) -> frozenset[str]:
-    return frozenset().union(*(f.words for f in filters))
+def _words(f: Filter) -> frozenset[str]:
+    assert isinstance(f, Words)
+    return f.words
+
+
+def _together(filters: Iterable[Filter]) -> frozenset[str]:
+    return frozenset().union(*map(_words, filters))
 
 
 def _run(words: frozenset[str]) -> Words:

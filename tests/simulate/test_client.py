@@ -1,14 +1,14 @@
 """What a client tells its broker after a failure is what was accepted, and what is under way."""
 
 from random import Random
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.overlay.words import WORDS, Words
 from tests.simulate.networks import KIND, between, network
-from tidegate.overlay.filter import Event
+from tidegate.overlay.filter import Event, Filter
 from tidegate.overlay.messages import Acknowledge, Advertise, Change, Refuse
 from tidegate.overlay.settings import Settings
 from tidegate.simulate.client import Client
@@ -83,11 +83,15 @@ def test_a_client_remembers_the_last_refusals_only() -> None:
     assert client.refused[-1] == "499"
 
 
+def of_size(size: int) -> Words:
+    return Words(frozenset(WORDS[:size]))
+
+
 class Slow:
-    """A broker that answers when it is told to, and refuses what is odd; it may lose its memory."""
+    """A broker that answers when told to, and refuses odd sizes; it may lose its memory."""
 
     def __init__(self) -> None:
-        self.has: dict[int, Any] = {}
+        self.has: dict[int, Filter] = {}
         self.heard = 0
         self.waiting: list[Change] = []
 
@@ -99,13 +103,13 @@ class Slow:
         raise AssertionError("nobody publishes")
 
     def answer(self, client: Client) -> None:
-        """Take up one message, as a broker does: odd filters and unknown ids are refused."""
+        """Take up one message; filters of odd size and unknown ids are refused."""
         message = self.waiting.pop(0)
         if message.seq == self.heard + 1:
             self.heard += 1
             asked = (*message.add, *message.update)
             known = [*(x.id for x in message.update), *message.remove]
-            if any(x.filter % 2 for x in asked) or any(own not in self.has for own in known):
+            if any(x.filter.size % 2 for x in asked) or any(own not in self.has for own in known):
                 client.hear(Refuse(message.seq, None, "odd"))
             else:
                 if message.whole:
@@ -126,9 +130,9 @@ def test_once_all_is_answered_client_and_broker_agree(seed: int) -> None:
         what = rng.choice(("subscribe", "update", "cancel", "answer", "answer", "fail", "forget"))
         own = rng.randint(1, 8)
         if what == "subscribe":
-            client.subscribe_many([rng.randrange(6) for _ in range(rng.randint(1, 2))])
+            client.subscribe_many([of_size(rng.randrange(6)) for _ in range(rng.randint(1, 2))])
         elif what == "update":
-            client.update(own, rng.randrange(6))
+            client.update(own, of_size(rng.randrange(6)))
         elif what == "cancel":
             client.cancel(own)
         elif what == "answer" and broker.waiting:

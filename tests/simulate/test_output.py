@@ -13,6 +13,7 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from tests import ROOT
+from tests.overlay.words import Words
 from tests.simulate.networks import between, network
 from tidegate.cli import app
 from tidegate.overlay.messages import (
@@ -95,11 +96,14 @@ def test_acknowledgements_are_shown_on_demand() -> None:
     assert [x.time for x in recorder.steps] == sorted(x.time for x in recorder.steps)
 
 
+F, G = Words(frozenset("f")), Words(frozenset("g"))
+
+
 @pytest.mark.parametrize(
     ("message", "said"),
     [
-        (Change(3, (Entry(1, "f"),), (Entry(2, "g"),), (7,)), "change 3: +1 f, ~2 g, -7"),
-        (Advertise(1, (Entry(1, "f"),), whole=True), "advertise 1: everything +1 f"),
+        (Change(3, (Entry(1, F),), (Entry(2, G),), (7,)), "change 3: +1 <f>, ~2 <g>, -7"),
+        (Advertise(1, (Entry(1, F),), whole=True), "advertise 1: everything +1 <f>"),
         (Refuse(1, None, "why"), "refuse: why"),
         (Hello(2, 1, 5), "hello: life 2, heard 5 of life 1"),
         (Acknowledge(4), "acknowledge 4"),

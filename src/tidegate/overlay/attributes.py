@@ -4,7 +4,7 @@ The language's own filters, related by the algebra and kept in the engine's box 
 all four questions of a `FilterIndex`. Shapes are the trees without their constants.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from tidegate.algebra.distribution import Distribution
@@ -16,13 +16,12 @@ from tidegate.algebra.union import Union
 from tidegate.engine.boxes.box_store import BoxStore
 from tidegate.engine.boxes.space import Space
 from tidegate.errors import FilterError, MeasureError
+from tidegate.filters import filter as language
 from tidegate.filters.evaluate import value_of
 from tidegate.filters.expression import MAX_DEPTH, predicates
-from tidegate.filters.filter import Filter
-from tidegate.filters.filter import parse as parse_filter
 from tidegate.filters.notation import read_tree, spell_tree
 from tidegate.filters.schema import Schema
-from tidegate.overlay.filter import Event, Merger
+from tidegate.overlay.filter import Event, Filter, Merger, Plain
 
 _NUMBER: Final = 8  # the size of a constant that is no text
 _HOLE: Final = "?"  # where a constant was: no constant is spelled so
@@ -41,7 +40,7 @@ class AttributeFilter:
 
     __slots__ = ("_constants", "_shape", "filter")
 
-    def __init__(self, f: Filter) -> None:
+    def __init__(self, f: language.Filter) -> None:
         f.require_bound()
         self.filter: Final = f
         self._shape: str | None = None
@@ -71,13 +70,13 @@ class AttributeFilter:
         """Whether the event passes."""
         return self.filter.matches(event)
 
-    def covers(self, other: "AttributeFilter", /) -> bool:
+    def covers(self, other: Filter, /) -> bool:
         """Whether every event that matches the other is certain to match this one."""
-        return covers(self.filter, other.filter)
+        return covers(self.filter, _in_language(other))
 
-    def overlaps(self, other: "AttributeFilter", /) -> bool:
+    def overlaps(self, other: Filter, /) -> bool:
         """Whether some event may match both."""
-        return overlaps(self.filter, other.filter)
+        return overlaps(self.filter, _in_language(other))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, AttributeFilter) and self.filter == other.filter
@@ -103,13 +102,13 @@ class AttributeIndex:
     def __len__(self) -> int:
         return len(self._handles)
 
-    def add(self, number: int, f: AttributeFilter, /) -> None:
+    def add(self, number: int, f: Filter, /) -> None:
         """Take in a filter under a number that is free."""
-        handle = self._store.add(f.filter)
+        handle = self._store.add(_in_language(f))
         self._handles[number] = handle
         self._numbers[handle] = number
 
-    def update(self, number: int, f: AttributeFilter, /) -> None:
+    def update(self, number: int, f: Filter, /) -> None:
         """Put another filter in the place of the one with this number."""
         self.remove(number)
         self.add(number, f)
@@ -124,17 +123,17 @@ class AttributeIndex:
         """The filters that match an event."""
         return self._named(self._store.stab(event).tolist())
 
-    def containing(self, f: AttributeFilter, /) -> list[int]:
+    def containing(self, f: Filter, /) -> list[int]:
         """The filters that cover this one."""
-        return self._named(self._store.containing(f.filter).tolist())
+        return self._named(self._store.containing(_in_language(f)).tolist())
 
-    def contained(self, f: AttributeFilter, /) -> list[int]:
+    def contained(self, f: Filter, /) -> list[int]:
         """The filters that this one covers."""
-        return self._named(self._store.contained(f.filter).tolist())
+        return self._named(self._store.contained(_in_language(f)).tolist())
 
-    def overlapping(self, f: AttributeFilter, /) -> list[int]:
+    def overlapping(self, f: Filter, /) -> list[int]:
         """The filters that overlap this one."""
-        return self._named(self._store.overlapping(f.filter).tolist())
+        return self._named(self._store.overlapping(_in_language(f)).tolist())
 
     def _named(self, handles: list[int]) -> list[int]:
         numbers = self._numbers
@@ -148,17 +147,17 @@ class AttributeUnion:
         self._union = Union(schema)
         self._handles: dict[int, int] = {}
 
-    def add(self, number: int, f: AttributeFilter, /) -> None:
+    def add(self, number: int, f: Filter, /) -> None:
         """Take in a filter under a number that is free."""
-        self._handles[number] = self._union.add(f.filter)
+        self._handles[number] = self._union.add(_in_language(f))
 
     def remove(self, number: int, /) -> None:
         """Forget the filter with this number."""
         self._union.remove(self._handles.pop(number))
 
-    def subsumes(self, f: AttributeFilter, /) -> bool:
+    def subsumes(self, f: Filter, /) -> bool:
         """Whether every event that matches f is certain to match one of the filters."""
-        return self._union.subsumes(f.filter)
+        return self._union.subsumes(_in_language(f))
 
 
 class Attributes:
@@ -186,7 +185,7 @@ class Attributes:
 
     def parse(self, text: str, /, **parameters: Any) -> AttributeFilter:
         """Read a filter and bind its parameters."""
-        f = parse_filter(text, self.schema)
+        f = language.parse(text, self.schema)
         return AttributeFilter(f.bind(**parameters) if parameters else f)
 
     def index(self) -> AttributeIndex:
@@ -199,14 +198,14 @@ class Attributes:
 
     def mergers(
         self,
-        filters: Mapping[int, AttributeFilter],
+        filters: Mapping[int, Filter],
         imt: float,
-        advertised: Sequence[AttributeFilter] | None,
+        advertised: Sequence[Filter] | None,
     ) -> list[Merger]:
         """Which filters are worth merging, by the algebra's grouping."""
-        numbers: dict[int, int] = {id(f.filter): number for number, f in filters.items()}
-        ads = None if advertised is None else [f.filter for f in advertised]
-        own = (f.filter for f in filters.values())
+        numbers = {id(_in_language(f)): number for number, f in filters.items()}
+        ads = None if advertised is None else [_in_language(f) for f in advertised]
+        own = (_in_language(f) for f in filters.values())
         found = merge_all(own, self.distribution, imt, ads, concise=True, tried=self._tried)
         return [
             Merger(
@@ -220,34 +219,34 @@ class Attributes:
 
     def cost(
         self,
-        merger: AttributeFilter,
-        members: Iterable[AttributeFilter],
-        advertised: Sequence[AttributeFilter] | None,
+        merger: Filter,
+        members: Iterable[Filter],
+        advertised: Sequence[Filter] | None,
     ) -> float:
         """The IMT of a filter that covers all members; infinite if it cannot be told."""
-        ads = None if advertised is None else [f.filter for f in advertised]
-        own = [f.filter for f in members]
+        ads = None if advertised is None else [_in_language(f) for f in advertised]
+        own = [_in_language(f) for f in members]
         try:
-            return assess(merger.filter, own, self.distribution, ads).imt
+            return assess(_in_language(merger), own, self.distribution, ads).imt
         except MeasureError:
             return float("inf")
 
-    def plain(self, f: AttributeFilter) -> Any:
-        """A filter as plain data: see `engine.notation`."""
-        return spell_tree(f.filter.tree)
+    def plain(self, f: Filter) -> Plain:
+        """A filter as plain data: see `filters.notation`."""
+        return spell_tree(_in_language(f).tree)
 
-    def read(self, plain: Any) -> AttributeFilter:
+    def read(self, plain: Plain) -> AttributeFilter:
         """The filter that was written so."""
         if _deeper(plain, _DEEPEST):
             raise FilterError("this is no filter: it is nested deeper than any text can be")
         try:
-            return AttributeFilter(Filter.of(read_tree(plain, self.schema), self.schema))
+            return AttributeFilter(language.Filter.of(read_tree(plain, self.schema), self.schema))
         except (ValueError, TypeError, KeyError) as error:
             raise FilterError(f"this is no filter: {error}") from None
 
-    def reshaped(self, f: AttributeFilter, values: Any) -> AttributeFilter:
+    def reshaped(self, f: Filter, values: Plain) -> AttributeFilter:
         """The filter of the same shape with other constants."""
-        spelled = spell_tree(f.filter.tree)
+        spelled = spell_tree(_in_language(f).tree)
         if not isinstance(values, list) or len(values) != len(f.values):
             raise FilterError(f"{f} has {len(f.values)} constants, and other ones were given")
         return self.read(_filled(spelled, iter(values)))
@@ -270,14 +269,21 @@ class Attributes:
         return None
 
 
-def _deeper(spelled: Any, levels: int) -> bool:
+def _in_language(f: Filter) -> language.Filter:
+    """A filter in the language. A broker has refused those of another kind, which have none."""
+    if not isinstance(f, AttributeFilter):
+        raise TypeError(f"{f!r} is not a filter on attributes")
+    return f.filter
+
+
+def _deeper(spelled: Plain, levels: int) -> bool:
     """Whether a spelled tree has more levels above its predicates."""
     if not isinstance(spelled, list) or spelled[:1] not in (["AND"], ["OR"]):
         return False
     return not levels or any(_deeper(part, levels - 1) for part in spelled[1:])
 
 
-def _hollow(spelled: Any, constants: list[str]) -> Any:
+def _hollow(spelled: Plain, constants: list[str]) -> Plain:
     """A spelled tree without its constants, which are put where they are wanted."""
     if not isinstance(spelled, list):
         return spelled
@@ -287,7 +293,7 @@ def _hollow(spelled: Any, constants: list[str]) -> Any:
     return [*spelled[:3], *[_HOLE] * len(spelled[3:])]
 
 
-def _filled(spelled: Any, values: Any) -> Any:
+def _filled(spelled: Plain, values: Iterator[Plain]) -> Plain:
     """A spelled tree with other constants."""
     if not isinstance(spelled, list):
         return spelled

@@ -33,7 +33,7 @@ from typing import Any, Final
 from tidegate.errors import TidegateError
 from tidegate.overlay.difference import Difference
 from tidegate.overlay.encoding import event_size
-from tidegate.overlay.filter import Kind
+from tidegate.overlay.filter import Filter, Kind, Plain
 from tidegate.overlay.form import flaw, is_number
 from tidegate.overlay.link import Link
 from tidegate.overlay.messages import (
@@ -332,8 +332,8 @@ class Broker:
 
     # -- memory
 
-    def snapshot(self) -> Any:
-        """The state as plain data: lists, strings, numbers, truth values."""
+    def snapshot(self) -> Plain:
+        """The state as plain data."""
         return {
             "format": FORMAT,
             "name": self.name,
@@ -348,7 +348,7 @@ class Broker:
     @classmethod
     def restore(
         cls,
-        snapshot: Any,
+        snapshot: Plain,
         kind: Kind,
         policy: Choice | None = None,
         settings: Settings | None = None,
@@ -375,9 +375,9 @@ def _asked(came: Change | Advertise, before: Filters) -> Asked:
     return Asked(new, update, [own for own in before if own not in add])
 
 
-def _differs(f: Any, before: Any) -> bool:
+def _differs(f: Filter, before: Filter) -> bool:
     """Whether a filter is another one; equal ones differ if updates of one do not fit the other."""
-    return f != before or bool(f.shape != before.shape)
+    return f != before or f.shape != before.shape
 
 
 def _seq(came: Input) -> int | None:

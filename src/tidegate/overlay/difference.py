@@ -7,7 +7,8 @@ the set before and the set after.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+
+from tidegate.overlay.filter import Filter
 
 
 @dataclass(slots=True)
@@ -17,8 +18,8 @@ class Difference:
     An update keeps the shape of the filter.
     """
 
-    add: dict[int, Any] = field(default_factory=dict)
-    update: dict[int, Any] = field(default_factory=dict)
+    add: dict[int, Filter] = field(default_factory=dict)
+    update: dict[int, Filter] = field(default_factory=dict)
     remove: list[int] = field(default_factory=list)
 
     def __bool__(self) -> bool:
@@ -47,9 +48,9 @@ class Watch:
     A filter may go and come back: then nothing has happened.
     """
 
-    def __init__(self, held: Mapping[int, Any]) -> None:
+    def __init__(self, held: Mapping[int, Filter]) -> None:
         self._held = held
-        self._before: dict[int, Any] = {}
+        self._before: dict[int, Filter | None] = {}
 
     def touch(self, number: int) -> None:
         """To be told before anything is done under this number."""
@@ -59,15 +60,15 @@ class Watch:
         """What has happened since."""
         found = Difference()
         for number, before, after in self._changed():
-            if before is None:
-                found.add[number] = after
-            elif after is None:
+            if after is None:
                 found.remove.append(number)
+            elif before is None:
+                found.add[number] = after
             else:
                 found.update[number] = after
         return found
 
-    def _changed(self) -> Iterator[tuple[int, Any, Any]]:
+    def _changed(self) -> Iterator[tuple[int, Filter | None, Filter | None]]:
         for number in sorted(self._before):
             before, after = self._before[number], self._held.get(number)
             if before is not after:

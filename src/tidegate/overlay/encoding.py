@@ -14,13 +14,13 @@ of a message.
 import json
 import math
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 from tidegate.errors import TidegateError
 from tidegate.filters.literals import decode as decode_literal
 from tidegate.filters.literals import spell
 from tidegate.filters.values import OTHER, is_constant, normal
-from tidegate.overlay.filter import Event, Kind
+from tidegate.overlay.filter import Event, Filter, Kind, Plain
 from tidegate.overlay.form import flaw, is_id
 from tidegate.overlay.messages import (
     Acknowledge,
@@ -48,7 +48,7 @@ def encode(message: Message, kind: Kind) -> bytes:
     return json.dumps(plain(message, kind), separators=(",", ":"), ensure_ascii=True).encode()
 
 
-def plain(message: Message, kind: Kind) -> list[Any]:
+def plain(message: Message, kind: Kind) -> list[Plain]:
     """A message as lists, strings, numbers and truth values."""
     match message:
         case Change(seq, add, update, remove, whole) | Advertise(seq, add, update, remove, whole):
@@ -65,7 +65,7 @@ def plain(message: Message, kind: Kind) -> list[Any]:
             return ["hello", life, heard_life, heard]
 
 
-def decode(data: bytes, kind: Kind, known: Callable[[type[Numbered], int], Any]) -> Message:
+def decode(data: bytes, kind: Kind, known: Callable[[type[Numbered], int], Filter]) -> Message:
     """The message that was encoded so; `TidegateError` if none was.
 
     `known` gives the filter that messages of a type have told under an id on this link: what an
@@ -82,21 +82,21 @@ def decode(data: bytes, kind: Kind, known: Callable[[type[Numbered], int], Any])
     return message
 
 
-def plain_whole(message: Numbered, kind: Kind) -> list[Any]:
+def plain_whole(message: Numbered, kind: Kind) -> list[Plain]:
     """A message as plain data that needs no knowledge of earlier ones to be read."""
     spelled = plain(message, kind)
     spelled[3] = _entries(message.update, kind)
     return spelled
 
 
-def read_whole(spelled: Any, kind: Kind) -> Numbered:
+def read_whole(spelled: Plain, kind: Kind) -> Numbered:
     """The message that was written so."""
     message = _read(spelled, kind, lambda _, __, f: kind.read(f))
     assert isinstance(message, Change | Advertise)
     return message
 
 
-def plain_event(event: Event) -> Any:
+def plain_event(event: Event) -> Plain:
     """An event as JSON has it; `TidegateError` for a value that is none of the language."""
     return _plain_value(event, MAX_DEPTH)
 
@@ -106,18 +106,20 @@ def event_size(event: Event) -> int:
     return len(json.dumps(plain_event(event), separators=(",", ":")))
 
 
-def read_event(plain: Any) -> Event:
+def read_event(plain: Plain) -> Event:
     """The event that was written so."""
     if not isinstance(plain, dict):
         raise ValueError("an event is attributes with their values")
     return _read_struct(plain, MAX_DEPTH)
 
 
-def _entries(entries: tuple[Entry, ...], kind: Kind) -> list[Any]:
+def _entries(entries: tuple[Entry, ...], kind: Kind) -> list[Plain]:
     return [[entry.id, kind.plain(entry.filter)] for entry in entries]
 
 
-def _read(spelled: Any, kind: Kind, updated: Callable[[type[Numbered], int, Any], Any]) -> Message:
+def _read(
+    spelled: Plain, kind: Kind, updated: Callable[[type[Numbered], int, Plain], Filter]
+) -> Message:
     match spelled:
         case [
             "change" | "advertise" as name,
@@ -141,28 +143,28 @@ def _read(spelled: Any, kind: Kind, updated: Callable[[type[Numbered], int, Any]
     raise ValueError("none of the messages is like that")
 
 
-def _read_entries(spelled: list[Any], kind: Kind) -> tuple[Entry, ...]:
+def _read_entries(spelled: list[Plain], kind: Kind) -> tuple[Entry, ...]:
     return tuple(Entry(_number(own), kind.read(f)) for own, f in spelled)
 
 
-def _numbers(spelled: list[Any]) -> tuple[int, ...]:
+def _numbers(spelled: list[Plain]) -> tuple[int, ...]:
     return tuple(map(_number, spelled))
 
 
-def _number(spelled: Any) -> int:
+def _number(spelled: Plain) -> int:
     if not is_id(spelled):
         raise ValueError("an id is a whole number of 64 bits")
     return spelled  # type: ignore[no-any-return]
 
 
-def _no_number(word: str) -> Any:
+def _no_number(word: str) -> NoReturn:
     raise ValueError(f"JSON has no {word}")
 
 
 _JSON: Final = json.JSONDecoder(parse_constant=_no_number)
 
 
-def _plain_value(value: Any, depth: int) -> Any:
+def _plain_value(value: Any, depth: int) -> Plain:
     constant = normal(value)
     if constant is None or isinstance(constant, bool | str | int):
         return constant
@@ -179,7 +181,7 @@ def _plain_value(value: Any, depth: int) -> Any:
     return {name: _plain_value(value[name], depth - 1) for name in sorted(value)}
 
 
-def _read_struct(plain: dict[str, Any], depth: int) -> dict[str, Any]:
+def _read_struct(plain: dict[str, Plain], depth: int) -> dict[str, Any]:
     if not depth:
         raise ValueError(f"an event has structs nested deeper than {MAX_DEPTH}")
     if any(normal(name) is OTHER for name in plain):
@@ -187,7 +189,7 @@ def _read_struct(plain: dict[str, Any], depth: int) -> dict[str, Any]:
     return {name: _read_value(value, depth - 1) for name, value in plain.items()}
 
 
-def _read_value(plain: Any, depth: int) -> Any:
+def _read_value(plain: Plain, depth: int) -> Any:
     if isinstance(plain, dict):
         return _read_struct(plain, depth)
     if isinstance(plain, list):

@@ -8,17 +8,21 @@ approximate, but only outward: `covers` and `subsumes` say no when in doubt, `ov
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
-Event = Mapping[str, Any]
+Event: TypeAlias = Mapping[str, Any]
 """An event's content."""
+
+Plain: TypeAlias = Any
+"""Plain data, as JSON has it: lists, strings, numbers, truth values, None."""
 
 
 class Filter(Protocol):
     """A Boolean condition on an event's content; immutable, equal and hashing by its meaning.
 
     Filters of one `shape` differ in constants only: one may take the place of the other by an
-    update that names nothing but the constants.
+    update that names nothing but the constants. A filter is compared with others of its own kind
+    only: a broker has one kind, and takes no filter of another (`Kind`).
     """
 
     @property
@@ -30,16 +34,16 @@ class Filter(Protocol):
         """What an update keeps; hashable."""
 
     @property
-    def values(self) -> Any:
-        """The constants, as plain data: with the shape, they are the whole filter."""
+    def values(self) -> Plain:
+        """The constants: with the shape, they are the whole filter."""
 
     def matches(self, event: Event, /) -> bool:
         """Whether the event passes."""
 
-    def covers(self, other: Any, /) -> bool:
+    def covers(self, other: "Filter", /) -> bool:
         """Whether every event that matches the other is certain to match this one."""
 
-    def overlaps(self, other: Any, /) -> bool:
+    def overlaps(self, other: "Filter", /) -> bool:
         """Whether some event may match both."""
 
     def __hash__(self) -> int: ...
@@ -53,12 +57,10 @@ class FilterIndex(Protocol):
     One thread at a time.
     """
 
-    def __len__(self) -> int: ...
-
-    def add(self, number: int, f: Any, /) -> None:
+    def add(self, number: int, f: Filter, /) -> None:
         """Take in a filter under a number that is free."""
 
-    def update(self, number: int, f: Any, /) -> None:
+    def update(self, number: int, f: Filter, /) -> None:
         """Put another filter in the place of the one with this number."""
 
     def remove(self, number: int, /) -> None:
@@ -67,26 +69,26 @@ class FilterIndex(Protocol):
     def match(self, event: Event, /) -> list[int]:
         """The filters that match an event."""
 
-    def containing(self, f: Any, /) -> list[int]:
+    def containing(self, f: Filter, /) -> list[int]:
         """The filters that cover this one."""
 
-    def contained(self, f: Any, /) -> list[int]:
+    def contained(self, f: Filter, /) -> list[int]:
         """The filters that this one covers."""
 
-    def overlapping(self, f: Any, /) -> list[int]:
+    def overlapping(self, f: Filter, /) -> list[int]:
         """The filters that overlap this one."""
 
 
 class FilterUnion(Protocol):
     """Many filters, each under a number, and what they cover together."""
 
-    def add(self, number: int, f: Any, /) -> None:
+    def add(self, number: int, f: Filter, /) -> None:
         """Take in a filter under a number that is free."""
 
     def remove(self, number: int, /) -> None:
         """Forget the filter with this number."""
 
-    def subsumes(self, f: Any, /) -> bool:
+    def subsumes(self, f: Filter, /) -> bool:
         """Whether every event that matches f is certain to match one of the filters."""
 
 
@@ -97,7 +99,7 @@ class Merger:
     `imt` is the probability that an event matches the merger and none of its members; 0 is perfect.
     """
 
-    filter: Any
+    filter: Filter
     members: tuple[int, ...]
     imt: float
 
@@ -116,7 +118,7 @@ class Kind(Protocol):
         """An empty union."""
 
     def mergers(
-        self, filters: Mapping[int, Any], imt: float, advertised: Sequence[Any] | None
+        self, filters: Mapping[int, Filter], imt: float, advertised: Sequence[Filter] | None
     ) -> list[Merger]:
         """Which filters are worth merging; one that is not takes no part in any merger.
 
@@ -124,16 +126,18 @@ class Kind(Protocol):
         is known.
         """
 
-    def cost(self, merger: Any, members: Iterable[Any], advertised: Sequence[Any] | None) -> float:
+    def cost(
+        self, merger: Filter, members: Iterable[Filter], advertised: Sequence[Filter] | None
+    ) -> float:
         """The IMT of a filter that covers all members; infinite if it cannot be told."""
 
-    def plain(self, f: Any) -> Any:
+    def plain(self, f: Filter) -> Plain:
         """A filter as plain data."""
 
-    def read(self, plain: Any) -> Any:
+    def read(self, plain: Plain) -> Filter:
         """The filter that was written so; `TidegateError` if none was."""
 
-    def reshaped(self, f: Any, values: Any) -> Any:
+    def reshaped(self, f: Filter, values: Plain) -> Filter:
         """The filter of the same shape with other constants; `TidegateError` if there is none."""
 
     def objection(self, f: object) -> str | None:

@@ -4,10 +4,11 @@ For a neighbour, how to decide what is forwarded to it: a policy for what is wan
 and one for what all others advertise. What came from the link itself stands in the broker's tables.
 """
 
-from typing import Any, Final
+from collections.abc import Mapping
+from typing import Final
 
 from tidegate.overlay.difference import Difference
-from tidegate.overlay.filter import Kind
+from tidegate.overlay.filter import Filter, Kind, Plain
 from tidegate.overlay.messages import Advertise, Change, Entry
 from tidegate.overlay.policy import Choice, Policy
 from tidegate.overlay.stream import Stream
@@ -69,12 +70,12 @@ class Link:
             self.stream.keep(message)
         return found
 
-    def state(self, kind: Kind) -> Any:
+    def state(self, kind: Kind) -> Plain:
         """All of it as plain data."""
         policies = [self.wanted.state(), self.offered.state()]
         return [self.name, self.client, self.up, self.greeted, self.stream.state(kind), policies]
 
-    def restore(self, state: Any, kind: Kind) -> None:
+    def restore(self, state: Plain, kind: Kind) -> None:
         """Be as another one of that name was."""
         _, _, self.up, self.greeted, stream, (wanted, offered) = state
         self.stream.restore(stream, kind)
@@ -82,5 +83,5 @@ class Link:
         self.offered.restore(offered)
 
 
-def _entries(filters: Any) -> tuple[Entry, ...]:
+def _entries(filters: Mapping[int, Filter]) -> tuple[Entry, ...]:
     return tuple(Entry(number, f) for number, f in filters.items())

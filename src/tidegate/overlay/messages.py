@@ -7,9 +7,9 @@ never forwards an id of a client.
 """
 
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
-from tidegate.overlay.filter import Event
+from tidegate.overlay.filter import Event, Filter
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +17,7 @@ class Entry:
     """A filter under its id."""
 
     id: int
-    filter: Any
+    filter: Filter
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,10 +10,10 @@ Every change is one step: all tables and policies follow before anything is sent
 """
 
 from collections.abc import Iterable
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from tidegate.overlay.difference import Difference
-from tidegate.overlay.filter import Event, FilterIndex, Kind
+from tidegate.overlay.filter import Event, Filter, FilterIndex, Kind, Plain
 from tidegate.overlay.link import Link
 from tidegate.overlay.policy import Choice
 from tidegate.overlay.policy.sources import Source
@@ -23,7 +23,7 @@ from tidegate.overlay.work import Work
 _FEW: Final = 16
 """Advertisements of a link that are asked one by one."""
 
-Filters: TypeAlias = dict[int, Any]
+Filters: TypeAlias = dict[int, Filter]
 
 
 class Asked(NamedTuple):
@@ -54,7 +54,7 @@ class Offers:
         """Whether an event is among what is advertised."""
         return any(f.matches(event) for f in self.filters.values())
 
-    def overlap(self, f: Any) -> bool:
+    def overlap(self, f: Filter) -> bool:
         """Whether something that is advertised may match a filter."""
         if len(self.filters) <= _FEW:
             return any(advertised.overlaps(f) for advertised in self.filters.values())
@@ -132,7 +132,7 @@ class Routing:
         """Let policies do what they do now and then: how what each link is told changes."""
         return [(link, link.wanted.tick(), link.offered.tick()) for link in self._others(None)]
 
-    def state(self) -> dict[str, Any]:
+    def state(self) -> dict[str, Plain]:
         """All of it as plain data."""
         plain = self._kind.plain
         return {
@@ -145,7 +145,7 @@ class Routing:
             ],
         }
 
-    def restore(self, state: dict[str, Any]) -> None:
+    def restore(self, state: dict[str, Plain]) -> None:
         """Be as another one was."""
         for own in state["links"]:
             self._known(*own[:2])
@@ -174,7 +174,7 @@ class Routing:
 
     def _want(self, link: Link, origin: str, asked: Asked) -> Difference:
         add = [((origin, own), f) for own, f in asked.add.items() if self._admitted(link.name, f)]
-        update: list[tuple[Source, Any]] = []
+        update: list[tuple[Source, Filter]] = []
         remove = [(origin, own) for own in asked.remove if (origin, own) in link.wanted]
         for own, f in asked.update.items():
             source = origin, own
@@ -205,13 +205,13 @@ class Routing:
         first = policy.advertised(self._advertised(link.name))
         return first.then(policy.step(sorted(add.items(), key=_source), (), sorted(remove)))
 
-    def _admitted(self, link: str, f: Any) -> bool:
+    def _admitted(self, link: str, f: Filter) -> bool:
         """Whether a filter is forwarded to a neighbour, by what that has advertised."""
         return not self._advertisements or self.offered[link].overlap(f)
 
-    def _advertised(self, link: str) -> list[Any] | None:
+    def _advertised(self, link: str) -> list[Filter] | None:
         return list(self.offered[link].filters.values()) if self._advertisements else None
 
 
-def _source(item: tuple[Source, Any]) -> Source:
+def _source(item: tuple[Source, Filter]) -> Source:
     return item[0]

@@ -4,25 +4,24 @@ For kinds of filters that have no better one, and the answer that better ones ar
 """
 
 from collections.abc import Callable
-from typing import Any
 
-from tidegate.overlay.filter import Event
+from tidegate.overlay.filter import Event, Filter
 
 
 class ScanIndex:
     """A `FilterIndex` of any filters."""
 
     def __init__(self) -> None:
-        self._filters: dict[int, Any] = {}
+        self._filters: dict[int, Filter] = {}
 
     def __len__(self) -> int:
         return len(self._filters)
 
-    def add(self, number: int, f: Any, /) -> None:
+    def add(self, number: int, f: Filter, /) -> None:
         """Take in a filter under a number that is free."""
         self._filters[number] = f
 
-    def update(self, number: int, f: Any, /) -> None:
+    def update(self, number: int, f: Filter, /) -> None:
         """Put another filter in the place of the one with this number."""
         self._filters[number] = f
 
@@ -34,17 +33,17 @@ class ScanIndex:
         """The filters that match an event."""
         return self._where(lambda f: f.matches(event))
 
-    def containing(self, f: Any, /) -> list[int]:
+    def containing(self, f: Filter, /) -> list[int]:
         """The filters that cover this one."""
         return self._where(lambda g: g.covers(f))
 
-    def contained(self, f: Any, /) -> list[int]:
+    def contained(self, f: Filter, /) -> list[int]:
         """The filters that this one covers."""
         return self._where(f.covers)
 
-    def overlapping(self, f: Any, /) -> list[int]:
+    def overlapping(self, f: Filter, /) -> list[int]:
         """The filters that overlap this one."""
         return self._where(lambda g: g.overlaps(f))
 
-    def _where(self, test: Callable[[Any], bool]) -> list[int]:
+    def _where(self, test: Callable[[Filter], bool]) -> list[int]:
         return [number for number, f in self._filters.items() if test(f)]

@@ -12,10 +12,10 @@ unacknowledged for two ticks, and for suspecting a neighbour that is silent for 
 
 from collections import deque
 from enum import Enum
-from typing import Any, Final
+from typing import Final
 
 from tidegate.overlay.encoding import plain_whole, read_whole
-from tidegate.overlay.filter import Kind
+from tidegate.overlay.filter import Kind, Plain
 from tidegate.overlay.messages import EMPTY, Hello, Numbered
 
 RESEND: Final = 2  # ticks
@@ -102,13 +102,13 @@ class Stream:
         self.silence = self.waited = 0
         return not known
 
-    def state(self, kind: Kind) -> Any:
+    def state(self, kind: Kind) -> Plain:
         """All of it as plain data."""
         kept = [plain_whole(message, kind) for message in self._kept]
         lives = [self.heard_life, self.met_life]
         return [self.sent, self.heard, lives, self.silence, self.waited, kept]
 
-    def restore(self, state: Any, kind: Kind) -> None:
+    def restore(self, state: Plain, kind: Kind) -> None:
         """Be as another one was."""
         self.sent, self.heard, lives, self.silence, self.waited, kept = state
         self.heard_life, self.met_life = lives

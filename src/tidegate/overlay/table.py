@@ -5,9 +5,8 @@ link it came from and its id there.
 """
 
 from collections.abc import Iterator
-from typing import Any
 
-from tidegate.overlay.filter import Event, Kind
+from tidegate.overlay.filter import Event, Filter, Kind
 from tidegate.overlay.policy.sources import Source
 from tidegate.overlay.work import Work
 
@@ -18,7 +17,7 @@ class Table:
     def __init__(self, kind: Kind, work: Work) -> None:
         self._work = work
         self._index = kind.index()
-        self._filters: dict[str, dict[int, Any]] = {}
+        self._filters: dict[str, dict[int, Filter]] = {}
         self._numbers: dict[Source, int] = {}
         self._sources: dict[int, Source] = {}
         self._next = 0
@@ -26,18 +25,18 @@ class Table:
     def __len__(self) -> int:
         return len(self._numbers)
 
-    def __getitem__(self, source: Source) -> Any:
+    def __getitem__(self, source: Source) -> Filter:
         return self._filters[source[0]][source[1]]
 
-    def of(self, link: str) -> dict[int, Any]:
+    def of(self, link: str) -> dict[int, Filter]:
         """The filters that came from a link, by id; not to be changed."""
         return self._filters.get(link, {})
 
-    def by_age(self) -> Iterator[tuple[Source, Any]]:
+    def by_age(self) -> Iterator[tuple[Source, Filter]]:
         """All of it, in the order in which sources are named."""
         return ((source, self[source]) for _, source in sorted(self._sources.items()))
 
-    def add(self, source: Source, f: Any) -> None:
+    def add(self, source: Source, f: Filter) -> None:
         """Take in the filter of a source that is new."""
         number = self._next
         self._next += 1
@@ -47,7 +46,7 @@ class Table:
         self._numbers[source] = number
         self._sources[number] = source
 
-    def update(self, source: Source, f: Any) -> None:
+    def update(self, source: Source, f: Filter) -> None:
         """Put another filter in the place of a source's."""
         self._index.update(self._numbers[source], f)
         self._work.inserts += 1
@@ -67,7 +66,7 @@ class Table:
         self._work.found += len(found)
         return [self._sources[number] for number in sorted(found)]
 
-    def overlapping(self, f: Any) -> list[Source]:
+    def overlapping(self, f: Filter) -> list[Source]:
         """The sources whose filter may overlap this one, by age."""
         self._work.questions += 1
         return [self._sources[number] for number in sorted(self._index.overlapping(f))]

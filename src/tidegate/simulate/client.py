@@ -10,10 +10,11 @@ refused is in neither, and is not told again.
 """
 
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
-from tidegate.overlay.filter import Event
+from tidegate.overlay.filter import Event, Filter
 from tidegate.overlay.messages import Acknowledge, Advertise, Change, Entry, Message, Refuse
 
 _REASONS: Final = 100  # refusals of which a client remembers why
@@ -39,8 +40,8 @@ class Client:
     def __init__(self, name: str, home: int, wire: Wire) -> None:
         self.name: Final = name
         self.home: Final = home
-        self.wanted: dict[int, Any] = {}
-        self.offered: dict[int, Any] = {}
+        self.wanted: dict[int, Filter] = {}
+        self.offered: dict[int, Filter] = {}
         self.refused: deque[str] = deque(maxlen=_REASONS)
         self.advertised = 0  # the marker after its last advertisement
         self._wire = wire
@@ -49,21 +50,21 @@ class Client:
         self._number = 0
         self._kept: deque[Change | Advertise] = deque()
         self._spurned: set[int] = set()  # those of them that were refused
-        self._accepted: dict[type, dict[int, Any]] = {Change: {}, Advertise: {}}
+        self._accepted: dict[type, dict[int, Filter]] = {Change: {}, Advertise: {}}
 
-    def subscribe(self, f: Any) -> int:
+    def subscribe(self, f: Filter) -> int:
         """Want the events that match a filter; the subscription's id."""
         [own] = self.subscribe_many([f])
         return own
 
-    def subscribe_many(self, filters: list[Any]) -> list[int]:
+    def subscribe_many(self, filters: Sequence[Filter]) -> list[int]:
         """Several subscriptions in one message; their ids."""
         entries = tuple(Entry(self._next + i, f) for i, f in enumerate(filters))
         self._next += len(entries)
         self._send(Change(self._numbered(), add=entries))
         return [entry.id for entry in entries]
 
-    def update(self, own: int, f: Any) -> None:
+    def update(self, own: int, f: Filter) -> None:
         """Give a subscription other constants."""
         self._send(Change(self._numbered(), update=(Entry(own, f),)))
 
@@ -71,7 +72,7 @@ class Client:
         """Want something no more."""
         self._send(Change(self._numbered(), remove=(own,)))
 
-    def advertise(self, f: Any) -> int:
+    def advertise(self, f: Filter) -> int:
         """Say what it will publish; the advertisement's id."""
         own = self._next
         self._next += 1
@@ -133,7 +134,7 @@ class Client:
             if type(kept) is type(refused) and kept.seq not in self._spurned:
                 _follow(mine, kept, named)
 
-    def _told(self, message: Change | Advertise) -> dict[int, Any]:
+    def _told(self, message: Change | Advertise) -> dict[int, Filter]:
         return self.wanted if isinstance(message, Change) else self.offered
 
     def _numbered(self) -> int:
@@ -150,7 +151,7 @@ class Client:
 
 
 def _follow(
-    filters: dict[int, Any], message: Change | Advertise, only: set[int] | None = None
+    filters: dict[int, Filter], message: Change | Advertise, only: set[int] | None = None
 ) -> None:
     """Do to filters what a message says, perhaps only to some; what they lack, it cannot change."""
     for entry in message.add:
@@ -164,5 +165,5 @@ def _follow(
             filters.pop(own, None)
 
 
-def _entries(filters: dict[int, Any]) -> tuple[Entry, ...]:
+def _entries(filters: dict[int, Filter]) -> tuple[Entry, ...]:
     return tuple(Entry(own, f) for own, f in filters.items())

@@ -16,9 +16,9 @@ may be delivered or not. A subscription whose broker has failed still stands, an
 its client tells again afterwards.
 """
 
-from typing import Any, Final
+from typing import Final
 
-from tidegate.overlay.filter import Event, FilterIndex
+from tidegate.overlay.filter import Event, Filter, FilterIndex
 from tidegate.overlay.messages import Change
 from tidegate.simulate.spread import Spread
 
@@ -28,7 +28,9 @@ class Standing:
 
     __slots__ = ("filter", "home", "key", "marker", "number", "stands")
 
-    def __init__(self, key: tuple[str, int], f: Any, home: int, number: int, marker: int) -> None:
+    def __init__(
+        self, key: tuple[str, int], f: Filter, home: int, number: int, marker: int
+    ) -> None:
         self.key: Final = key
         self.filter: Final = f
         self.home: Final = home

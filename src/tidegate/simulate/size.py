@@ -6,10 +6,11 @@ punctuation and numbers.
 """
 
 import json
-from typing import Any, Final
+from collections.abc import Sized
+from typing import Final
 
 from tidegate.overlay.encoding import encode, plain_event
-from tidegate.overlay.filter import Event, Kind
+from tidegate.overlay.filter import Event, Filter, Kind, Plain
 from tidegate.overlay.messages import Advertise, Change, Entry, Message
 
 _REMEMBERED: Final = 2**14  # filters, which are kept for as long
@@ -28,7 +29,7 @@ class Sizes:
         self._kind = kind
         # By identity: filters are the same objects all over a simulated network, and to hash one
         # takes longer. They are kept, so that no other one can have the same identity.
-        self._filters: dict[int, tuple[Any, int]] = {}
+        self._filters: dict[int, tuple[Filter, int]] = {}
 
     def of(self, message: Message) -> int:
         """The bytes of a message."""
@@ -66,9 +67,9 @@ def publish_sizes(number: int, event: Event, publisher: str) -> tuple[int, int]:
     return first, first + len(_json(publisher)) - len('""')
 
 
-def _json(plain: Any) -> str:
+def _json(plain: Plain) -> str:
     return json.dumps(plain, separators=(",", ":"), ensure_ascii=True)
 
 
-def _commas(items: tuple[Any, ...]) -> int:
+def _commas(items: Sized) -> int:
     return max(0, len(items) - 1)

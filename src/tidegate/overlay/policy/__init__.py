@@ -18,11 +18,11 @@ filter at all: events go everywhere.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 from tidegate.errors import TidegateError
 from tidegate.overlay.difference import Difference
-from tidegate.overlay.filter import Kind
+from tidegate.overlay.filter import Filter, Kind, Plain
 from tidegate.overlay.policy.covering import Covering
 from tidegate.overlay.policy.merging import Merging
 from tidegate.overlay.policy.sources import Asked, Source, Sources
@@ -37,7 +37,7 @@ class Stage(Protocol):
     """Follows the changes of a set of filters by changes of a smaller one that covers it."""
 
     @property
-    def active(self) -> Mapping[int, Any]:
+    def active(self) -> Mapping[int, Filter]:
         """The smaller set."""
 
     @property
@@ -50,13 +50,13 @@ class Stage(Protocol):
     def tick(self) -> Difference:
         """Do what is done now and then."""
 
-    def advertised(self, filters: Iterable[Any] | None, /) -> Difference:
+    def advertised(self, filters: Iterable[Filter] | None, /) -> Difference:
         """Know what is advertised on the link; None: anything may come from there."""
 
-    def state(self) -> Any:
-        """What the future depends on, beside the filters, as plain data."""
+    def state(self) -> Plain:
+        """What the future depends on, beside the filters."""
 
-    def restore(self, filters: Mapping[int, Any], state: Any, /) -> None:
+    def restore(self, filters: Mapping[int, Filter], state: Plain, /) -> None:
         """Be as another one was that worked on these filters and had this state."""
 
 
@@ -127,7 +127,7 @@ class Policy:
         return source in self._sources
 
     @property
-    def active(self) -> Mapping[int, Any]:
+    def active(self) -> Mapping[int, Filter]:
         """What is forwarded, under numbers that are never given twice."""
         return self.stages[-1].active if self.stages else self._sources.filters
 
@@ -149,19 +149,19 @@ class Policy:
         """Do what is done now and then; how what is forwarded changes."""
         return self.stages[-1].tick() if self.stages else Difference()
 
-    def advertised(self, filters: Iterable[Any] | None) -> Difference:
+    def advertised(self, filters: Iterable[Filter] | None) -> Difference:
         """Know what is advertised on the link; how what is forwarded changes."""
         return self.stages[-1].advertised(filters) if self.stages else Difference()
 
-    def state(self) -> Any:
+    def state(self) -> Plain:
         """All of it as plain data."""
         return [self._sources.state(self._kind), [stage.state() for stage in self.stages]]
 
-    def restore(self, state: Any) -> None:
+    def restore(self, state: Plain) -> None:
         """Be as another one was; to be told once, before anything else."""
         sources, stages = state
         self._sources.restore(self._kind, sources)
-        filters: Mapping[int, Any] = self._sources.filters
+        filters: Mapping[int, Filter] = self._sources.filters
         for stage, own in zip(self.stages, stages, strict=True):
             stage.restore(filters, own)
             filters = stage.active

@@ -15,10 +15,9 @@ what is written down in `state`.
 """
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from tidegate.overlay.difference import Difference, Watch
-from tidegate.overlay.filter import Kind
+from tidegate.overlay.filter import Filter, Kind
 from tidegate.overlay.work import Work
 
 
@@ -26,10 +25,10 @@ class Covering:
     """Of a set of filters, those that no other one covers."""
 
     def __init__(self, kind: Kind, work: Work) -> None:
-        self.active: dict[int, Any] = {}
+        self.active: dict[int, Filter] = {}
         self._work = work
         self._index = kind.index()  # of the active ones
-        self._passive: dict[int, Any] = {}
+        self._passive: dict[int, Filter] = {}
         self._parent: dict[int, int] = {}
         self._children: dict[int, set[int]] = {}
 
@@ -63,7 +62,7 @@ class Covering:
         """Nothing here takes time."""
         return Difference()
 
-    def advertised(self, filters: Iterable[Any] | None) -> Difference:
+    def advertised(self, filters: Iterable[Filter] | None) -> Difference:
         """Nothing here depends on what is advertised."""
         return Difference()
 
@@ -71,7 +70,7 @@ class Covering:
         """Each passive filter and what it hangs under."""
         return [[number, self._parent[number]] for number in sorted(self._passive)]
 
-    def restore(self, filters: Mapping[int, Any], state: list[list[int]]) -> None:
+    def restore(self, filters: Mapping[int, Filter], state: list[list[int]]) -> None:
         """Be as another one was that worked on these filters."""
         for number, parent in state:
             self._passive[number] = filters[number]
@@ -83,7 +82,7 @@ class Covering:
 
     # -- the forest
 
-    def _place(self, number: int, f: Any, watch: Watch) -> None:
+    def _place(self, number: int, f: Filter, watch: Watch) -> None:
         """Hang a filter, which may have others under it, where it belongs."""
         self._work.questions += 1
         above = self._index.containing(f)
@@ -127,13 +126,13 @@ class Covering:
         self._parent[number] = parent
         self._children.setdefault(parent, set()).add(number)
 
-    def _activate(self, number: int, f: Any, watch: Watch) -> None:
+    def _activate(self, number: int, f: Filter, watch: Watch) -> None:
         watch.touch(number)
         self.active[number] = f
         self._index.add(number, f)
         self._work.inserts += 1
 
-    def _deactivate(self, number: int, watch: Watch) -> Any:
+    def _deactivate(self, number: int, watch: Watch) -> Filter:
         watch.touch(number)
         self._index.remove(number)
         self._work.removals += 1

@@ -18,10 +18,9 @@ whose IMT is within the threshold.
 """
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from tidegate.overlay.difference import Difference, Watch
-from tidegate.overlay.filter import Kind
+from tidegate.overlay.filter import Filter, Kind, Plain
 from tidegate.overlay.policy.trigger import Trigger
 from tidegate.overlay.work import Work
 
@@ -30,14 +29,14 @@ class Merging:
     """A set of filters, some of them merged. Mergers have negative numbers."""
 
     def __init__(self, kind: Kind, work: Work, trigger: Trigger, imt: float) -> None:
-        self.active: dict[int, Any] = {}
+        self.active: dict[int, Filter] = {}
         self._kind = kind
         self._work = work
         self._trigger = trigger
         self._imt = imt
-        self._advertised: list[Any] | None = None
+        self._advertised: list[Filter] | None = None
         self._index = kind.index()  # of the mergers
-        self._members: dict[int, dict[int, Any]] = {}  # of each merger
+        self._members: dict[int, dict[int, Filter]] = {}  # of each merger
         self._merger: dict[int, int] = {}  # of each member
         self._next = -1
 
@@ -47,7 +46,7 @@ class Merging:
         return len(self._merger)
 
     @property
-    def mergers(self) -> dict[int, tuple[Any, dict[int, Any]]]:
+    def mergers(self) -> dict[int, tuple[Filter, dict[int, Filter]]]:
         """Each merger and its members."""
         return {number: (self.active[number], own) for number, own in self._members.items()}
 
@@ -71,7 +70,7 @@ class Merging:
             self._merge(watch)
         return watch.difference()
 
-    def advertised(self, filters: Iterable[Any] | None) -> Difference:
+    def advertised(self, filters: Iterable[Filter] | None) -> Difference:
         """Know what is advertised: that says how imperfect a merger is."""
         self._advertised = None if filters is None else list(filters)
         watch = Watch(self.active)
@@ -80,7 +79,7 @@ class Merging:
                 self._undo(number, watch)
         return watch.difference()
 
-    def state(self) -> Any:
+    def state(self) -> Plain:
         """The mergers, the next number, and how far the trigger is."""
         found = [
             [number, self._kind.plain(self.active[number]), sorted(own)]
@@ -88,7 +87,7 @@ class Merging:
         ]
         return [found, self._next, self._trigger.state()]
 
-    def restore(self, filters: Mapping[int, Any], state: Any) -> None:
+    def restore(self, filters: Mapping[int, Filter], state: Plain) -> None:
         """Be as another one was that worked on these filters."""
         found, self._next, trigger = state
         self._trigger.restore(trigger)
@@ -99,7 +98,7 @@ class Merging:
 
     # -- mergers
 
-    def _place(self, number: int, f: Any, watch: Watch) -> None:
+    def _place(self, number: int, f: Filter, watch: Watch) -> None:
         self._work.questions += 1
         above = self._index.containing(f)
         if above:
@@ -115,7 +114,7 @@ class Merging:
         watch.touch(number)
         del self.active[number]
 
-    def _change(self, number: int, f: Any, watch: Watch) -> None:
+    def _change(self, number: int, f: Filter, watch: Watch) -> None:
         merger = self._merger.get(number)
         if merger is not None:
             self._members[merger][number] = f
@@ -148,14 +147,14 @@ class Merging:
             self._found(number, kept.get(number, merger.filter), own)
         self._trigger.done(len(self.active))
 
-    def _found(self, number: int, f: Any, members: dict[int, Any]) -> None:
+    def _found(self, number: int, f: Filter, members: dict[int, Filter]) -> None:
         self.active[number] = f
         self._index.add(number, f)
         self._work.inserts += 1
         self._members[number] = members
         self._merger.update(dict.fromkeys(members, number))
 
-    def _join(self, merger: int, number: int, f: Any) -> None:
+    def _join(self, merger: int, number: int, f: Filter) -> None:
         self._members[merger][number] = f
         self._merger[number] = merger
 

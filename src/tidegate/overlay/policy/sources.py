@@ -10,24 +10,24 @@ source shares the filter, none has the new one already, and the shape stays.
 """
 
 from collections.abc import Iterable
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from tidegate.overlay.difference import Difference, Watch
-from tidegate.overlay.filter import Kind
+from tidegate.overlay.filter import Filter, Kind, Plain
 
 Source: TypeAlias = tuple[str, int]
-Asked: TypeAlias = Iterable[tuple[Source, Any]]
+Asked: TypeAlias = Iterable[tuple[Source, Filter]]
 
 
 class Sources:
     """The filters that came in, under numbers that are never given twice."""
 
     def __init__(self, *, distinct: bool) -> None:
-        self.filters: dict[int, Any] = {}
+        self.filters: dict[int, Filter] = {}
         self._distinct = distinct
         self._numbers: dict[Source, int] = {}
         self._shared: dict[int, int] = {}  # how many sources a number has, where distinct
-        self._known: dict[Any, int] = {}  # the number of a filter, where distinct
+        self._known: dict[Filter, int] = {}  # the number of a filter, where distinct
         self._next = 1
 
     def __len__(self) -> int:
@@ -49,12 +49,12 @@ class Sources:
             self._leave(self._numbers.pop(source), watch)
         return watch.difference()
 
-    def state(self, kind: Kind) -> Any:
+    def state(self, kind: Kind) -> Plain:
         """All of it as plain data."""
         filters = [[number, kind.plain(f)] for number, f in self.filters.items()]
         return [self._next, filters, [[*source, n] for source, n in self._numbers.items()]]
 
-    def restore(self, kind: Kind, state: Any) -> None:
+    def restore(self, kind: Kind, state: Plain) -> None:
         """Be as another one was."""
         self._next, filters, numbers = state
         for number, plain in filters:
@@ -64,7 +64,7 @@ class Sources:
             self._numbers[link, own] = number
             self._shared[number] += 1
 
-    def _join(self, f: Any, watch: Watch) -> int:
+    def _join(self, f: Filter, watch: Watch) -> int:
         number = self._known.get(f) if self._distinct else None
         if number is None:
             number = self._next
@@ -82,7 +82,7 @@ class Sources:
             self._drop(number)
             del self._shared[number]
 
-    def _move(self, source: Source, f: Any, watch: Watch) -> None:
+    def _move(self, source: Source, f: Filter, watch: Watch) -> None:
         number = self._numbers[source]
         old = self.filters[number]
         if old == f:
@@ -95,7 +95,7 @@ class Sources:
         self._numbers[source] = self._join(f, watch)
         self._leave(number, watch)
 
-    def _put(self, number: int, f: Any) -> None:
+    def _put(self, number: int, f: Filter) -> None:
         self.filters[number] = f
         if self._distinct:
             self._known[f] = number

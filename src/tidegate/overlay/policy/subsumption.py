@@ -14,25 +14,27 @@ youngest first.
 Invariant: the active filters together cover all others.
 """
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from typing import TypeVar
 
 from tidegate.overlay.difference import Difference, Watch
-from tidegate.overlay.filter import Kind
+from tidegate.overlay.filter import Filter, Kind, Plain
 from tidegate.overlay.policy.trigger import Trigger
 from tidegate.overlay.work import Work
+
+Answer = TypeVar("Answer")
 
 
 class Subsumption:
     """Of a set of filters, some that cover all of it."""
 
     def __init__(self, kind: Kind, work: Work, trigger: Trigger) -> None:
-        self.active: dict[int, Any] = {}
+        self.active: dict[int, Filter] = {}
         self._work = work
         self._trigger = trigger
         self._union = kind.union()  # of the active ones
         self._index = kind.index()  # of the active ones
-        self._passive: dict[int, Any] = {}
+        self._passive: dict[int, Filter] = {}
         self._waiting = kind.index()  # the passive ones
 
     @property
@@ -66,15 +68,15 @@ class Subsumption:
             self._rebuild(watch)
         return watch.difference()
 
-    def advertised(self, filters: Iterable[Any] | None) -> Difference:
+    def advertised(self, filters: Iterable[Filter] | None) -> Difference:
         """Nothing here depends on what is advertised."""
         return Difference()
 
-    def state(self) -> Any:
+    def state(self) -> Plain:
         """The passive filters, and how far the trigger is."""
         return [sorted(self._passive), self._trigger.state()]
 
-    def restore(self, filters: Mapping[int, Any], state: Any) -> None:
+    def restore(self, filters: Mapping[int, Filter], state: Plain) -> None:
         """Be as another one was that worked on these filters."""
         passive, trigger = state
         self._trigger.restore(trigger)
@@ -86,7 +88,7 @@ class Subsumption:
 
     # -- active and passive
 
-    def _place(self, number: int, f: Any, watch: Watch) -> None:
+    def _place(self, number: int, f: Filter, watch: Watch) -> None:
         if self._ask(self._union.subsumes, f):
             self._put_to_sleep(number, f)
             return
@@ -106,29 +108,29 @@ class Subsumption:
                 self._put_to_sleep(number, self._deactivate(number, watch))
         self._trigger.done(len(self.active))
 
-    def _ask(self, question: Any, f: Any) -> Any:
+    def _ask(self, question: Callable[[Filter], Answer], f: Filter) -> Answer:
         self._work.questions += 1
         return question(f)
 
-    def _activate(self, number: int, f: Any) -> None:
+    def _activate(self, number: int, f: Filter) -> None:
         self.active[number] = f
         self._union.add(number, f)
         self._index.add(number, f)
         self._work.inserts += 1
 
-    def _deactivate(self, number: int, watch: Watch) -> Any:
+    def _deactivate(self, number: int, watch: Watch) -> Filter:
         watch.touch(number)
         self._union.remove(number)
         self._index.remove(number)
         self._work.removals += 1
         return self.active.pop(number)
 
-    def _put_to_sleep(self, number: int, f: Any) -> None:
+    def _put_to_sleep(self, number: int, f: Filter) -> None:
         self._passive[number] = f
         self._waiting.add(number, f)
         self._work.inserts += 1
 
-    def _wake(self, number: int) -> Any:
+    def _wake(self, number: int) -> Filter:
         self._waiting.remove(number)
         self._work.removals += 1
         return self._passive.pop(number)
