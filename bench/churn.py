@@ -138,7 +138,7 @@ def _in_bulk(folder: Path) -> Turn:
 def _streaming(folder: Path) -> Turn:
     from tidegate.pipeline.bases import catalog
     from tidegate.pipeline.bases.shard_builder import ROWS, Builder
-    from tidegate.pipeline.matching.matcher import TAIL, matcher
+    from tidegate.pipeline.matching.matcher import TAIL, kept_matcher
     from tidegate.pipeline.store.store import Store
 
     schema = tg.Schema({"symbol": "string", "price": "double"})
@@ -162,7 +162,7 @@ def _streaming(folder: Path) -> Turn:
             some = range(step * each, (step + 1) * each)
             symbols = [f"T{number}-{i}" for i in some]
             store.update_many(pa.table({"id": [f"i{i}" for i in some], "symbol": symbols}))
-            found = matcher(store.path, base.name, store.version())
+            found = kept_matcher(store.path, base.name, store.version())
             for shard, _ in found.visits(events):
                 found.part(shard).index.match_batch(events)
             assert len(found.part(TAIL).index) <= SIZE

@@ -26,7 +26,8 @@ from tidegate.lab.matching import PADRES_B, padres
 from tidegate.lab.trade import Trade, narrowed, trade
 from tidegate.pipeline import Store
 from tidegate.pipeline.bases import catalog, compile_job
-from tidegate.pipeline.matching.match import Wanted, match, matched
+from tidegate.pipeline.matching.match import match, plan
+from tidegate.pipeline.matching.run import Run, Wanted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -314,9 +315,10 @@ def _tailed(events: DataFrame, store: Store, version: int) -> DataFrame:
     assert store.schema is not None
     base = catalog.newest(store.path, catalog.fingerprint(store.schema), version)
     assert base is not None
-    return matched(
-        events, Wanted(store, store.schema, version, base.name, "counts", ["event"], None)
+    wanted = Wanted(
+        store=store.path, schema=store.schema, output="counts", columns=("event",), corrupt=None
     )
+    return plan(events, store, Run(wanted=wanted, version=version, base=base.name))
 
 
 def _to_nowhere(found: DataFrame) -> None:

@@ -2,8 +2,8 @@
 
 import sys
 
-from tidegate.pipeline.matching.matcher import matcher
+from tidegate.pipeline.matching.matcher import kept_matcher
 
 if __name__ == "__main__":
     store, base, version = sys.argv[1:]
-    print(len(matcher(store, base, int(version)).part(0).index))
+    print(len(kept_matcher(store, base, int(version)).part(0).index))

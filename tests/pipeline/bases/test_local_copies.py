@@ -23,7 +23,7 @@ from tidegate.errors import StoreError
 from tidegate.pipeline import Store, vacuum
 from tidegate.pipeline.bases import catalog, local_copies
 from tidegate.pipeline.bases.catalog import Base
-from tidegate.pipeline.matching.matcher import Matcher, matcher
+from tidegate.pipeline.matching.matcher import Matcher, kept_matcher
 from tidegate.pipeline.store.objects import Bucket
 
 
@@ -73,7 +73,7 @@ def test_workers_that_start_at_once_on_another_machine_copy_a_base_once(
 def test_whoever_compiled_a_base_has_its_copy(
     server: ObjectServer, store: Store, base: Base, cache: Path
 ) -> None:
-    assert len(matcher(store.path, base.name, 2).part(0).index) == 20
+    assert len(kept_matcher(store.path, base.name, 2).part(0).index) == 20
     assert downloads(server, base) == [0, 0]
     shutil.rmtree(cache)
     assert len(Matcher(store.path, base).part(0).index) == 20

@@ -23,7 +23,7 @@ from tests.pipeline import full_disk, streams
 from tests.pipeline.streams import Stream
 from tidegate.pipeline import ParquetFolder, Store, vacuum
 from tidegate.pipeline.bases import compile_job
-from tidegate.pipeline.matching.matcher import matcher
+from tidegate.pipeline.matching.matcher import kept_matcher
 from tidegate.pipeline.store import pins
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ def test_a_worker_refuses_a_damaged_base_by_name(
     (path,) = Path(store.path, "bases").glob(f"{part}*")
     damage(path)
     with pytest.raises(tg.TidegateError, match=path.name):
-        matcher(store.path, base.name, 2).part(0)
+        kept_matcher(store.path, base.name, 2).part(0)
 
 
 def test_a_damaged_pin_is_refused_by_name(tmp_path: Path) -> None:

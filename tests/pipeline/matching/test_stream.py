@@ -20,7 +20,7 @@ from tidegate.errors import SchemaError, StoreError, TidegateError
 from tidegate.pipeline import Hook, ParquetFolder, Store, match_stream
 from tidegate.pipeline.bases import catalog, compile_job
 from tidegate.pipeline.matching import match as match_module
-from tidegate.pipeline.matching.matcher import Matcher, matcher
+from tidegate.pipeline.matching.matcher import Matcher, kept_matcher
 from tidegate.pipeline.matching.sinks import Sink
 from tidegate.pipeline.matching.stream import identity
 from tidegate.pipeline.matching.tasks import Batches, InPlace
@@ -231,7 +231,7 @@ def test_a_worker_notices_that_a_store_was_made_anew_in_the_same_place(tmp_path:
         store.add("a", text)
         base = streams.write_base(store)
         store.add("b", text)
-        found = found_by(matcher(store.path, base.name, 2))
+        found = found_by(kept_matcher(store.path, base.name, 2))
         fresh = Matcher(store.path, streams.write_base(store))
         assert found == found_by(fresh) != []
         shutil.rmtree(store.path)

@@ -21,7 +21,7 @@ from tidegate.pipeline.analysis.findings import Slice
 from tidegate.pipeline.bases import catalog, compile_job
 from tidegate.pipeline.bases.catalog import Base
 from tidegate.pipeline.events.malformed import ERROR, checked
-from tidegate.pipeline.matching.matcher import Matcher, matcher
+from tidegate.pipeline.matching.matcher import Matcher, kept_matcher
 from tidegate.pipeline.store.store import Store
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def popularity(
     return Popularity(
         found.where("id IS NOT NULL"),
         int(seen[0]["matches"]) if seen else 0,
-        _structures(matcher(store.path, base.name, version)),
+        _structures(kept_matcher(store.path, base.name, version)),
     )
 
 
@@ -100,7 +100,7 @@ class _Count:
     names: tuple[str, ...]
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        known = matcher(self.store, self.base, self.version)
+        known = kept_matcher(self.store, self.base, self.version)
         totals: dict[int, NDArray[np.int64]] = {}
         seen, size = 0, _FIRST
         for batch in batches:

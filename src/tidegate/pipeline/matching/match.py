@@ -15,7 +15,6 @@ import os
 import tempfile
 import uuid
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tidegate.errors import SchemaError, TidegateError
@@ -25,7 +24,8 @@ from tidegate.pipeline.events.letter_case import differing, warn_of_case
 from tidegate.pipeline.events.malformed import checked
 from tidegate.pipeline.matching.notifications import ALWAYS, FORMS, Form
 from tidegate.pipeline.matching.routing import SHARD, SLOT
-from tidegate.pipeline.matching.tasks import AtShard, InPlace, Route, Source
+from tidegate.pipeline.matching.run import Run, Wanted
+from tidegate.pipeline.matching.tasks import AtShard, InPlace, Route
 from tidegate.pipeline.shards import MOST_SHARDS
 from tidegate.pipeline.store.objects import is_remote
 from tidegate.pipeline.store.store import Store
@@ -66,7 +66,7 @@ def match(
     worker matches with all shards.
     """
     require_count(shards)
-    require_columns(events, columns, output)  # before anything is compiled
+    chosen = require_columns(events, columns, output)  # before anything is compiled
     store = _store(subscriptions, scratch)
     schema = store.schema or schema_of(events)
     streaming = events.isStreaming
@@ -79,69 +79,50 @@ def match(
         _keep_compiled(store, events, schema, shards)
     if shuffle is None:
         shuffle = len(base.shards) > 1
-    sent = len(base.shards) if shuffle else 0
-    chosen = None if streaming else base.name
-    return matched(
-        events, Wanted(store, schema, version, chosen, output, columns, corrupt, shards, sent)
+    wanted = Wanted(
+        store=store.path,
+        schema=schema,
+        output=output,
+        columns=chosen,
+        corrupt=corrupt,
+        shards=shards,
     )
-
-
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """What to match events with, by a base that is there already, and what should come out."""
-
-    store: Store
-    schema: Schema
-    version: int | None  # None: what the micro-batch has pinned
-    base: str | None  # its name; None: what the micro-batch has chosen
-    output: Form
-    columns: Sequence[str] | None
-    corrupt: str | None
-    shards: int | None = None  # that a base must have, if that matters
-    shuffle: int = 0  # the shards that events are sent to; 0: they are matched where they are
-
-
-def matched(events: "DataFrame", wanted: Wanted) -> "DataFrame":
-    """What `match` gives."""
-    from pyspark.sql.types import StructType
-
-    output = wanted.output
-    prepared = checked(events, wanted.store.schema, wanted.corrupt)
-    chosen = require_columns(events, wanted.columns, output)
-    source = Source(
-        wanted.store.path,
-        catalog.fingerprint(wanted.schema),
-        wanted.version,
-        wanted.base,
-        wanted.shards,
-        tuple(prepared.columns),
+    run = Run(
+        wanted=wanted,
+        version=version,
+        base=None if streaming else base.name,
+        sent_to=len(base.shards) if shuffle else 0,
     )
+    return plan(events, store, run)
+
+
+def plan(events: "DataFrame", store: Store, run: Run) -> "DataFrame":
+    """The notifications of a run, as a DataFrame that has not been evaluated yet."""
+    prepared = checked(events, store.schema, run.wanted.corrupt)
+    names = tuple(prepared.columns)
     # `mapInArrow` does not find columns with dots or backquotes in their names
-    plain = prepared.toDF(*[f"c{i}" for i in range(len(prepared.columns))])
-    columns = StructType([events.schema[name] for name in chosen])
-    if not wanted.shuffle:
-        return plain.mapInArrow(InPlace(source, output, tuple(chosen)), _with(columns, output))
-    return _shuffled(plain, source, output, columns, wanted.shuffle)
+    plain = prepared.toDF(*[f"c{i}" for i in range(len(names))])
+    schema = _notification_schema(events, run.wanted)
+    if not run.sent_to:
+        return plain.mapInArrow(InPlace(run, names), schema)
+    return _plan_shuffled(plain, names, run, schema)
 
 
-def _shuffled(
-    plain: "DataFrame", source: "Source", output: Form, columns: "StructType", shards: int
+def _plan_shuffled(
+    plain: "DataFrame", names: tuple[str, ...], run: Run, schema: "StructType"
 ) -> "DataFrame":
     """Events are sent to the shards that they visit, and matched there."""
     from pyspark.sql.types import IntegerType, StructType
 
     said = plain.sparkSession.conf.get("spark.sql.shuffle.partitions")
-    partitions = max(int(said or 1), shards)
+    partitions = max(int(said or 1), run.sent_to)
     rows = StructType(list(plain.schema.fields))  # `add` changes what it is called on
     rows = rows.add(SHARD, IntegerType()).add(SLOT, IntegerType())
-    once = output != "pairs"
-    sent = plain.mapInArrow(Route(source, partitions, once), rows)
+    sent = plain.mapInArrow(Route(run, names, partitions), rows)
     sent = sent.repartitionById(partitions, SLOT)
-    chosen, schema = tuple(columns.names), _with(columns, output)
-    if once:
-        home = sent.drop(SHARD, SLOT)
-        return home.mapInArrow(InPlace(source, output, chosen), schema)
-    return sent.mapInArrow(AtShard(source, chosen), schema)
+    if run.wanted.output == "pairs":
+        return sent.mapInArrow(AtShard(run, names), schema)
+    return sent.drop(SHARD, SLOT).mapInArrow(InPlace(run, names), schema)
 
 
 _keeping: dict[tuple[str, str, int | None], compile_job.KeepCompiled] = {}
@@ -194,11 +175,13 @@ def require_count(shards: int | None) -> None:
         raise TidegateError(f"there are 1 to {MOST_SHARDS:,} shards, not {shards}")
 
 
-def require_columns(events: "DataFrame", columns: Sequence[str] | None, output: str) -> list[str]:
+def require_columns(
+    events: "DataFrame", columns: Sequence[str] | None, output: str
+) -> tuple[str, ...]:
     """The columns of events that come out; what cannot come out is refused."""
     if output not in FORMS:
         raise TidegateError(f"the output is one of {', '.join(FORMS)}, not {output!r}")
-    chosen = list(events.columns if columns is None else columns)
+    chosen = tuple(events.columns if columns is None else columns)
     for name in chosen:
         if name not in events.columns:
             alike = differing([name], events.columns)
@@ -219,8 +202,8 @@ def require_columns(events: "DataFrame", columns: Sequence[str] | None, output: 
     return chosen
 
 
-def _with(columns: "StructType", output: Form) -> "StructType":
-    """The columns of events, and those of a form."""
+def _notification_schema(events: "DataFrame", wanted: Wanted) -> "StructType":
+    """The columns of events that come out, and those of the form of output."""
     from pyspark.sql.types import ArrayType, DataType, LongType, StringType, StructType
 
     types: dict[str, DataType] = {
@@ -228,7 +211,7 @@ def _with(columns: "StructType", output: Form) -> "StructType":
         "bigint": LongType(),
         "array<string>": ArrayType(StringType()),
     }
-    schema = StructType(list(columns.fields))
-    for name, kind, _ in (*FORMS[output], *ALWAYS):
+    schema = StructType([events.schema[name] for name in wanted.columns])
+    for name, kind, _ in (*FORMS[wanted.output], *ALWAYS):
         schema = schema.add(name, types[kind])
     return schema

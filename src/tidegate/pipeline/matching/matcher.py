@@ -8,10 +8,10 @@ Which shards may have somebody for an event, the base's summary says. It knows n
 since, but that is all in the tail, which is matched for every event; what left made the summary too
 wide at worst (law 2).
 
-Every Python worker has matchers of its own, kept from task to task (`matcher`): the base, or the
-machine's copy of a remote one, is mapped, so that all workers of a machine share it; the tail is in
-the worker's own memory. Asked for a later version, a matcher applies the changes in between; asked
-for an earlier one, or for another base, it is made anew.
+Every Python worker has matchers of its own, kept from task to task (`kept_matcher`): the base, or
+the machine's copy of a remote one, is mapped, so that all workers of a machine share it; the tail
+is in the worker's own memory. Asked for a later version, a matcher applies the changes in between;
+asked for an earlier one, or for another base, it is made anew.
 
 Invariant: a matcher of a version finds what an index of `Store.subscriptions(version)` finds.
 """
@@ -161,7 +161,7 @@ class Matcher:
 _matchers: OrderedDict[tuple[str, str], Matcher] = OrderedDict()
 
 
-def matcher(store: str, base: str, version: int) -> Matcher:
+def kept_matcher(store: str, base: str, version: int) -> Matcher:
     """The matcher of a version by a base of that name, that of this process."""
     key = (store, base)
     found = _matchers.pop(key, None)

@@ -2,7 +2,8 @@
 
 `match_stream` is `match` on Spark's `foreachBatch`: for every micro-batch the driver pins the
 newest version of the store (`pins`), the workers match that version, and a sink takes the result
-(`sinks`). Three things make a batch that is run again the same batch:
+(`sinks`). (A streaming `match` leaves the pinning to its tasks; why, is in `run`.) Three things
+make a batch that is run again the same batch:
 
 - its events, which Spark reads again from the offsets in its checkpoint;
 - its subscriptions, because its pin is still there;
@@ -25,12 +26,11 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow.fs as pafs
 
 from tidegate.errors import StoreError, TidegateError
-from tidegate.filters.schema import Schema
 from tidegate.pipeline.bases import compile_job
 from tidegate.pipeline.events.letter_case import warn_of_case
 from tidegate.pipeline.matching import match
-from tidegate.pipeline.matching.match import Wanted
 from tidegate.pipeline.matching.notifications import Form
+from tidegate.pipeline.matching.run import Run, Wanted
 from tidegate.pipeline.matching.sinks import Sink, plain_path
 from tidegate.pipeline.store import pins
 from tidegate.pipeline.store.store import Store
@@ -75,16 +75,22 @@ def match_stream(
     if not events.isStreaming:
         raise TidegateError("match_stream takes a streaming DataFrame; match takes any")
     place = _place(checkpoint)
-    schema = opened.schema or match.schema_of(events)
     match.require_count(shards)
-    chosen = None if columns is None else tuple(columns)
-    wanted = Wanted(opened, schema, None, None, output, chosen, corrupt, shards)
-    sink.require(match.matched(events, wanted).columns)
+    schema = opened.schema or match.schema_of(events)
+    wanted = Wanted(
+        store=opened.path,
+        schema=schema,
+        output=output,
+        columns=match.require_columns(events, columns, output),
+        corrupt=corrupt,
+        shards=shards,
+    )
+    sink.require(match.plan(events, opened, Run(wanted=wanted)).columns)
     spark, version = events.sparkSession, opened.version()
     base = compile_job.ensure_base(opened, spark, schema, version, math.inf, shards)
     warn_of_case(events, opened.schema, base.reasons)
-    step = _Step(opened.path, schema, sink, place, output, chosen, corrupt, shards)
-    writer = events.writeStream.foreachBatch(step).option("checkpointLocation", place)
+    writer = events.writeStream.foreachBatch(_Step(wanted, sink, place))
+    writer = writer.option("checkpointLocation", place)
     if query_name is not None:
         writer = writer.queryName(query_name)
     if trigger is not None:
@@ -115,36 +121,22 @@ def identity(checkpoint: str) -> str:
 class _Step:
     """What the driver does for a micro-batch; under Spark Connect, the server's Python process."""
 
-    store: str
-    schema: Schema
+    wanted: Wanted
     sink: Sink
     checkpoint: str
-    output: Form
-    columns: tuple[str, ...] | None
-    corrupt: str | None
-    shards: int | None
     opened: Store | None = None  # from the first batch on: what it knows of the log is kept
 
     def __call__(self, events: "DataFrame", batch: int) -> None:
-        store = self.opened = self.opened or Store.open(self.store)
+        wanted = self.wanted
+        store = self.opened = self.opened or Store.open(wanted.store)
         query = identity(self.checkpoint)
         version = pins.pin(store.path, query, batch, store.version())
         base = compile_job.ensure_base(
-            store, events.sparkSession, self.schema, version, math.inf, self.shards
+            store, events.sparkSession, wanted.schema, version, math.inf, wanted.shards
         )
-        sent = len(base.shards) if len(base.shards) > 1 else 0
-        wanted = Wanted(
-            store,
-            self.schema,
-            version,
-            base.name,
-            self.output,
-            self.columns,
-            self.corrupt,
-            self.shards,
-            sent,
-        )
-        self.sink.commit(match.matched(events, wanted), query, batch)
+        sent_to = len(base.shards) if len(base.shards) > 1 else 0
+        run = Run(wanted=wanted, version=version, base=base.name, sent_to=sent_to)
+        self.sink.commit(match.plan(events, store, run), query, batch)
 
 
 def _is_active(query: "StreamingQuery") -> bool:

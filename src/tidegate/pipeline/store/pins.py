@@ -2,8 +2,9 @@
 
 A micro-batch of a stream may be run more than once: tasks are retried, and after a crash the whole
 batch is. All of its runs must match the same subscriptions, so its version is **pinned**: the first
-task that asks creates an object with it (`objects`), which succeeds only once, and everybody else
-reads that one. A pin is there as a whole or not at all.
+that asks, a driver or a task (`matching.run` says which), creates an object with it (`objects`),
+which succeeds only once, and everybody else reads that one. A pin is there as a whole or not at
+all.
 
 A version can be matched by any base that is not newer, but all tasks of a batch have to use the
 same one, because shards of one are not shards of another. So a base is chosen in the same way, for
