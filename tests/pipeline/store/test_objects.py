@@ -51,6 +51,14 @@ def test_of_those_who_create_an_object_at_once_one_succeeds(kept: Objects) -> No
     assert names(kept) == [f"q/{round}" for round in range(5)]  # and no drafts
 
 
+def test_new_files_are_objects_that_can_be_mapped(kept: Objects) -> None:
+    with kept.writing() as folder:
+        (folder / "names").write_bytes(b"ann, bob")
+    assert kept.get("names") == b"ann, bob"
+    found = kept.mapped("names", lambda path: None)
+    assert found.path.read_bytes() == b"ann, bob"
+
+
 def test_files_are_taken_to_a_bucket_and_back(address: str, tmp_path: Path) -> None:
     bucket = beside(address, "bases")
     assert isinstance(bucket, Bucket)

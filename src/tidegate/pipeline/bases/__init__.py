@@ -1,7 +1,6 @@
 """How does a version become files that workers map?
 
 - `catalog`: what a compiled base is, and which there are
-- `local_copies`: where on this machine a file of a remote store is
 - `names`: which subscription, of which subscriber, a number is
 - `summary_index`: which shards may have somebody for an event
 - `shard_builder`: how subscriptions become the files of a base

@@ -11,7 +11,7 @@ A base is there when its manifest is: files are written first, under names of th
 manifest last, at once (`objects`). So a base is whole or it is not there, and two that are made at
 the same time do not get in each other's way.
 
-Workers map the files, or copies of them where the store is remote (`local_copies`); they are never
+Workers map the files, or copies of them where the store is remote (`objects`); they are never
 changed.
 """
 
@@ -23,17 +23,14 @@ import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from tidegate.errors import StoreError, TidegateError
 from tidegate.filters.notation import read_schema, spell_schema
 from tidegate.filters.schema import Schema
-from tidegate.pipeline.store.objects import Bucket, Folder, beside
-
-if TYPE_CHECKING:
-    from tidegate.pipeline.bases.local_copies import Copy
+from tidegate.pipeline.store.objects import LocalFile, Objects, beside
 
 _FORMAT: Final = 2
 _CHUNK: Final = 1 << 20
@@ -100,16 +97,7 @@ def new_name(version: int, schema: Schema) -> str:
     return f"{version:020d}-{fingerprint(schema)}-{uuid.uuid4().hex}"
 
 
-def base_of(file: str) -> str:
-    """The name of the base that a file belongs to.
-
-    >>> base_of("index-00000000000000000007-59a07c4d00c4-5f0c-00002-ab12.tidegate")
-    '00000000000000000007-59a07c4d00c4-5f0c'
-    """
-    return "-".join(file.partition(".")[0].split("-")[1:4])
-
-
-def kept(store: str) -> Folder | Bucket:
+def kept(store: str) -> Objects:
     """Where the files of a store's bases are."""
     return beside(store, "bases")
 
@@ -123,7 +111,7 @@ def bases(store: str, events: str) -> list[Base]:
 def manifests(store: str, events: str | None = None) -> Iterator[tuple[Base, float]]:
     """The bases for events of a schema, or of every one, and when their manifests came."""
     place = kept(store)
-    read = _read_once if isinstance(place, Bucket) else _read
+    read = _read_once if place.remote else _read
     form = re.compile(rf"base-\d+-{events or '[0-9a-f]+'}-[0-9a-f]+\.json")
     for found in place.list():
         if form.fullmatch(found.name):
@@ -158,7 +146,7 @@ def _manifest(name: str) -> str:
     return f"base-{name}.json"
 
 
-def _read(place: Folder | Bucket, name: str) -> Base | None:
+def _read(place: Objects, name: str) -> Base | None:
     """The base of a manifest; None if somebody has just removed it."""
     content = place.get(name)
     if content is None:
@@ -207,21 +195,12 @@ def publish(store: str, base: Base) -> Base:
 @contextmanager
 def writing(store: str) -> Iterator[Path]:
     """A folder for new files of a base, which are in place when it is left."""
-    with _refusals(store) as place:
-        if isinstance(place, Bucket):
-            from tidegate.pipeline.bases import (
-                local_copies,  # needs locks that Windows does not have
-            )
-
-            with local_copies.uploading(place) as folder:
-                yield folder
-        else:
-            place.path.mkdir(parents=True, exist_ok=True)
-            yield place.path
+    with _refusals(store) as place, place.writing() as folder:
+        yield folder
 
 
 @contextmanager
-def _refusals(store: str) -> Iterator[Folder | Bucket]:
+def _refusals(store: str) -> Iterator[Objects]:
     place = kept(store)
     try:
         yield place
@@ -229,15 +208,11 @@ def _refusals(store: str) -> Iterator[Folder | Bucket]:
         raise StoreError(f"a base cannot be written to {place.where('')}: {error}") from None
 
 
-def local(store: str, file: File) -> "tuple[Path, Copy | None]":
-    """Where a file can be mapped; of a remote one a copy, which stays as long as it is held."""
+def mapped(store: str, file: File) -> LocalFile:
+    """A file that can be mapped; of a remote one a copy, which stays as long as it is held."""
     place = kept(store)
-    if isinstance(place, Bucket):
-        from tidegate.pipeline.bases import local_copies
-
-        copy = local_copies.copied(place, file)
-        return copy.path, copy
-    return place.path / file.name, None
+    whole = partial(require_whole, file=file, where=place.where(file.name))
+    return place.mapped(file.name, whole)
 
 
 def remove(store: str, base: Base) -> list[str]:

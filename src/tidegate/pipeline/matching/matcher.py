@@ -17,6 +17,7 @@ Invariant: a matcher of a version finds what an index of `Store.subscriptions(ve
 """
 
 from collections import OrderedDict
+from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -30,6 +31,7 @@ from tidegate.pipeline.bases.names import NOWHERE, MappedNames
 from tidegate.pipeline.bases.summary_index import visited
 from tidegate.pipeline.matching.tail import Part, Tail
 from tidegate.pipeline.store.literals import Rows
+from tidegate.pipeline.store.objects import LocalFile
 from tidegate.pipeline.store.store import Store
 
 TAIL: Final = -1
@@ -55,7 +57,7 @@ class Matcher:
         self._shards: dict[int, Part] = {}
         self._clean: dict[int, int] = {}  # how many of the tail's changes each shard has seen
         self._summary: Index | None = None
-        self._held: list[Any] = []  # copies of remote files, which stay as long as they are held
+        self._held: list[LocalFile] = []  # copies of remote files stay as long as they are held
 
     def advance(self, version: int) -> None:
         """Apply the changes of the store since this matcher's version, up to another."""
@@ -152,10 +154,10 @@ class Matcher:
     def _index(self, file: File) -> Index:
         return Index.open(self._local(file), apart=True)
 
-    def _local(self, file: File) -> Any:
-        path, held = catalog.local(self._path, file)
-        self._held.append(held)
-        return path
+    def _local(self, file: File) -> Path:
+        found = catalog.mapped(self._path, file)
+        self._held.append(found)
+        return found.path
 
 
 _matchers: OrderedDict[tuple[str, str], Matcher] = OrderedDict()

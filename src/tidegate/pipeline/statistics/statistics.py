@@ -37,7 +37,7 @@ from tidegate.pipeline.statistics.gather_job import counted
 from tidegate.pipeline.statistics.spread import entries
 from tidegate.pipeline.statistics.value_counts import AttributeCounts
 from tidegate.pipeline.store.delta_log import ATTEMPTS, pause
-from tidegate.pipeline.store.objects import Bucket, Folder, beside
+from tidegate.pipeline.store.objects import Objects, beside
 from tidegate.pipeline.store.store import Store
 
 if TYPE_CHECKING:
@@ -176,7 +176,7 @@ def _add(store: Store, version: int, counts: Counts, anew: bool) -> Statistics:
     )
 
 
-def _kept(store: Store) -> Folder | Bucket:
+def _kept(store: Store) -> Objects:
     return beside(store.path, "statistics")
 
 
@@ -184,14 +184,14 @@ def _name(number: int) -> str:
     return f"{number:020d}{_SUFFIX}"
 
 
-def _numbers(place: Folder | Bucket) -> list[int]:
+def _numbers(place: Objects) -> list[int]:
     """The numbers of the statistics that are there, in order."""
     stems = [each.name.removesuffix(_SUFFIX) for each in place.list() if
              each.name.endswith(_SUFFIX)]  # fmt: skip
     return sorted(int(stem) for stem in stems if stem.isdecimal())
 
 
-def _read(place: Folder | Bucket, number: int, schema: Schema | None) -> Statistics | None:
+def _read(place: Objects, number: int, schema: Schema | None) -> Statistics | None:
     """Statistics by their number; None if they have just been removed."""
     content = place.get(_name(number))
     if content is None:

@@ -7,14 +7,17 @@ address such as `s3://bucket/rules` they are objects of an object store (`Bucket
 the same: a put is atomic, and one that is for a new name only fails if the name is there (on S3 by
 `If-None-Match`). Delta Lake relies on the same promise for its commits, and takes its credentials
 from the same variables of the environment.
+
+Large objects come and go as files: a folder has the file itself, and of an object of a bucket the
+machine has a copy (`local_copies`).
 """
 
 import os
 import uuid
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
 from urllib.parse import unquote
@@ -36,8 +39,29 @@ class Found:
     moment: float
 
 
+class LocalFile(Protocol):
+    """A file on this machine, which stays where it is as long as this lives."""
+
+    @property
+    def path(self) -> Path:
+        """Where it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class OwnFile:
+    """A file that is an object itself: it stays until the object is deleted."""
+
+    path: Path
+
+
 class Objects(Protocol):
-    """Objects by their names, in which slashes make folders."""
+    """Objects by their names, in which slashes make folders. Equal if they are at one place."""
+
+    def __hash__(self) -> int: ...
+
+    @property
+    def remote(self) -> bool:
+        """Whether it takes a while to get one: what never changes is better remembered."""
 
     def put(self, name: str, content: bytes) -> None:
         """Have an object there as a whole."""
@@ -54,11 +78,21 @@ class Objects(Protocol):
     def delete(self, name: str) -> None:
         """Remove an object, if it is there."""
 
+    def mapped(self, name: str, whole: Callable[[Path], None]) -> LocalFile:
+        """An object as a file that can be mapped, if it is there.
+
+        `whole` raises `StoreError` for a damaged copy, which is then made again. The file that is
+        the object itself is not looked at: whoever maps it does that.
+        """
+
+    def writing(self) -> AbstractContextManager[Path]:
+        """A folder for new files, which are objects under their names when it is left."""
+
     def where(self, name: str) -> str:
         """Where an object is, for people."""
 
 
-def beside(store: str, part: str) -> "Folder | Bucket":
+def beside(store: str, part: str) -> Objects:
     """The objects of a part of a store.
 
     >>> beside("/data/rules", "pins").where("abc/7.json")
@@ -84,6 +118,11 @@ class Folder:
     """Objects that are files."""
 
     path: Path
+
+    @property
+    def remote(self) -> bool:
+        """A file is read at once."""
+        return False
 
     def put(self, name: str, content: bytes) -> None:
         """Write the file, under another name first."""
@@ -127,6 +166,16 @@ class Folder:
         """Unlink the file."""
         (self.path / name).unlink(missing_ok=True)
 
+    def mapped(self, name: str, whole: Callable[[Path], None]) -> OwnFile:
+        """The file itself."""
+        return OwnFile(self.path / name)
+
+    @contextmanager
+    def writing(self) -> Iterator[Path]:
+        """The folder itself."""
+        self.path.mkdir(parents=True, exist_ok=True)
+        yield self.path
+
     def where(self, name: str) -> str:
         """Its path."""
         return str(self.path / name)
@@ -156,6 +205,11 @@ class Bucket:
     """Objects of an object store, under an address."""
 
     address: str
+
+    @property
+    def remote(self) -> bool:
+        """The object store is asked each time."""
+        return True
 
     def put(self, name: str, content: bytes) -> None:
         """Put the object."""
@@ -194,6 +248,18 @@ class Bucket:
         """Delete the object."""
         with self._refusals(name), suppress(FileNotFoundError):
             self._store().delete(name)
+
+    def mapped(self, name: str, whole: Callable[[Path], None]) -> LocalFile:
+        """The copy of it on this machine, downloaded if there is none."""
+        from tidegate.pipeline.store import local_copies  # needs locks that Windows does not have
+
+        return local_copies.copied(name, partial(self.download, name), whole)
+
+    def writing(self) -> AbstractContextManager[Path]:
+        """A folder of this machine's copies, of which all is uploaded in the end."""
+        from tidegate.pipeline.store import local_copies
+
+        return local_copies.uploading(self.upload)
 
     def where(self, name: str) -> str:
         """Its address."""

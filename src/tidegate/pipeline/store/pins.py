@@ -20,7 +20,7 @@ from collections.abc import Callable
 from typing import Final
 
 from tidegate.errors import StoreError
-from tidegate.pipeline.store.objects import Bucket, Folder, beside
+from tidegate.pipeline.store.objects import Objects, beside
 
 _PINS_KEPT: Final = 8  # pins of a query
 _DIGITS: Final = 20  # of the number of a batch
@@ -86,7 +86,7 @@ def unpin(store: str, query: str) -> None:
         place.delete(each.name)
 
 
-def _kept(store: str) -> Folder | Bucket:
+def _kept(store: str) -> Objects:
     return beside(store, "pins")
 
 
@@ -100,7 +100,7 @@ def _batch(name: str) -> int | None:
     return int(number) if name.endswith(_SUFFIX) and number.isdecimal() else None
 
 
-def _read(place: Folder | Bucket, name: str) -> int | None:
+def _read(place: Objects, name: str) -> int | None:
     content = place.get(name)
     if content is None:
         return None
@@ -112,7 +112,7 @@ def _read(place: Folder | Bucket, name: str) -> int | None:
         ) from None
 
 
-def _forget_old(place: Folder | Bucket, query: str, batch: int) -> None:
+def _forget_old(place: Objects, query: str, batch: int) -> None:
     for each in place.list(query):
         number = each.name.rpartition("/")[2][:_DIGITS]
         if number.isdecimal() and int(number) <= batch - _PINS_KEPT:

@@ -16,14 +16,15 @@ import pytest
 import tidegate as tg
 from tests import ROOT
 from tests.pipeline import streams
-from tests.pipeline.bases import copying
 from tests.pipeline.matching.test_faults import corrupt, truncate
 from tests.pipeline.object_server import ObjectServer
+from tests.pipeline.store import copying
 from tidegate.errors import StoreError
 from tidegate.pipeline import Store, vacuum
-from tidegate.pipeline.bases import catalog, local_copies
+from tidegate.pipeline.bases import catalog
 from tidegate.pipeline.bases.catalog import Base
 from tidegate.pipeline.matching.matcher import Matcher, kept_matcher
+from tidegate.pipeline.store import local_copies
 from tidegate.pipeline.store.objects import Bucket
 
 
@@ -150,7 +151,7 @@ def test_old_copies_go_but_not_those_that_are_used(
     (cache / ".draft-of-somebody-who-was-killed").mkdir()
     held = Matcher(store.path, base)
     held.part(0)
-    with local_copies.uploading(bucket) as draft:
+    with bucket.writing() as draft:
         rest = [streams.write_base(store) for _ in range(3)]
         assert there(cache) == catalog.file_names([base, rest[2]]) | {draft.name}
     assert len(Matcher(store.path, rest[0]).part(0).index) == 20
@@ -181,7 +182,7 @@ def test_a_matcher_that_nobody_has_gives_its_copies_back_at_once(
 
 
 def test_a_copy_that_goes_before_it_is_locked_is_made_again(
-    bucket: Bucket, base: Base, cache: Path, monkeypatch: pytest.MonkeyPatch
+    store: Store, base: Base, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lock = fcntl.flock
     path = cache / base.shards[0].names.name
@@ -192,7 +193,8 @@ def test_a_copy_that_goes_before_it_is_locked_is_made_again(
         monkeypatch.setattr(fcntl, "flock", lock)
 
     monkeypatch.setattr(fcntl, "flock", too_late)
-    copy = local_copies.copied(bucket, base.shards[0].names)
+    copy = catalog.mapped(store.path, base.shards[0].names)
+    assert isinstance(copy, local_copies.Copy)
     assert copy.path == path
     assert copy.is_there()
 
@@ -211,9 +213,9 @@ def test_the_cache_is_where_it_is_said_or_the_users_or_a_temporary_one(
 
 
 def test_a_cache_that_cannot_be_is_refused_with_what_to_do(
-    bucket: Bucket, base: Base, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    store: Store, base: Base, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "file").touch()
     monkeypatch.setenv("TIDEGATE_CACHE", str(tmp_path / "file"))
     with pytest.raises(tg.TidegateError, match=r"/file: .* let TIDEGATE_CACHE name another folder"):
-        local_copies.copied(bucket, base.shards[0].names)
+        catalog.mapped(store.path, base.shards[0].names)

@@ -3,7 +3,7 @@
 Workers map the files of a base. Those of a store that is not in a folder are copied once to each
 machine, into the **cache**: the folder that `TIDEGATE_CACHE` names, or `tidegate` in the user's
 cache folder, or where there is no such, in that for temporary files. A copy has the name of the
-file, which is of that file only (`catalog`).
+file, which is of that file only, and says which base it belongs to (`bases.catalog`).
 
 A copy is made under a private name, checked, and renamed, by whoever has locked the cache; all who
 want it meanwhile wait for the lock, and find it there. So it is fetched once, and whole. Before it
@@ -21,14 +21,12 @@ import os
 import shutil
 import tempfile
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
 from tidegate.errors import StoreError
-from tidegate.pipeline.bases.catalog import File, base_of, require_whole
-from tidegate.pipeline.store.objects import Bucket
 
 KEPT: Final = 4
 """Bases whose copies are kept though nobody uses them."""
@@ -57,18 +55,18 @@ class Copy:
             return False
 
 
-def copied(bucket: Bucket, file: File) -> Copy:
-    """The copy of a file, made if there is none or a damaged one."""
+def copied(name: str, download: Callable[[Path], None], whole: Callable[[Path], None]) -> Copy:
+    """The copy of a file, downloaded if there is none, or if `whole` refuses the one there is."""
     with _refusals() as place:
-        copy = _found(place, file)
+        copy = _found(place / name, whole)
         if copy is None:
             with _locked(place):
-                copy = _found(place, file) or _fetched(place, bucket, file)
+                copy = _found(place / name, whole) or _fetched(place / name, download, whole)
         return copy
 
 
 @contextmanager
-def uploading(bucket: Bucket) -> Iterator[Path]:
+def uploading(upload: Callable[[str, Path], None]) -> Iterator[Path]:
     """A folder for new files, which are uploaded in the end and stay as copies."""
     with _refusals() as place, ExitStack() as stack:
         with _locked(place):
@@ -76,18 +74,18 @@ def uploading(bucket: Bucket) -> Iterator[Path]:
         yield draft
         files = sorted(draft.iterdir())
         for path in files:
-            bucket.upload(path.name, path)
+            upload(path.name, path)
         with _locked(place):
             for path in files:
                 os.replace(path, place / path.name)
             _evict(place)
 
 
-def _found(place: Path, file: File) -> Copy | None:
+def _found(path: Path, whole: Callable[[Path], None]) -> Copy | None:
     """The copy that is there, if it is whole."""
     try:
-        copy = Copy(place / file.name)
-        require_whole(copy.path, file)
+        copy = Copy(path)
+        whole(path)
     except (FileNotFoundError, StoreError):
         return None
     if not copy.is_there():  # somebody has removed it before it was locked
@@ -96,15 +94,24 @@ def _found(place: Path, file: File) -> Copy | None:
     return copy
 
 
-def _fetched(place: Path, bucket: Bucket, file: File) -> Copy:
+def _fetched(path: Path, download: Callable[[Path], None], whole: Callable[[Path], None]) -> Copy:
     """A new copy; the cache is locked."""
-    with _draft(place) as draft:
-        path = draft / file.name
-        bucket.download(file.name, path)
-        require_whole(path, file, bucket.where(file.name))
-        os.replace(path, place / file.name)
-    _evict(place)
-    return Copy(place / file.name)
+    with _draft(path.parent) as draft:
+        fresh = draft / path.name
+        download(fresh)
+        whole(fresh)
+        os.replace(fresh, path)
+    _evict(path.parent)
+    return Copy(path)
+
+
+def base_of(file: str) -> str:
+    """The name of the base that a file belongs to.
+
+    >>> base_of("index-00000000000000000007-59a07c4d00c4-5f0c-00002-ab12.tidegate")
+    '00000000000000000007-59a07c4d00c4-5f0c'
+    """
+    return "-".join(file.partition(".")[0].split("-")[1:4])
 
 
 def _evict(place: Path) -> None:
