@@ -186,25 +186,25 @@ LAWFUL = {"price": 5.0, "side": "buy", "trade": {"volume": 7}}
 def test_an_event_that_breaks_a_checked_schema_is_refused(
     change: dict[str, Any], broken: str | None
 ) -> None:
-    said = CHECKED.refusal(LAWFUL | change)
+    said = CHECKED.event_refusal(LAWFUL | change)
     expected = f"the value of {broken} is not one that the schema allows"
     assert said == (None if broken is None else expected)
 
 
 def test_a_schema_that_is_not_checked_refuses_no_event() -> None:
     own = Attributes(tg.Schema({"side": tg.Attribute("string", nullable=False)}))
-    assert own.refusal({"side": 5}) is None
-    assert Attributes().refusal({"side": object()}) is None
+    assert own.event_refusal({"side": 5}) is None
+    assert Attributes().event_refusal({"side": object()}) is None
     for event in (None, 5, "side", [("side", 5)], {5: 5}):
-        assert own.refusal(event) == "an event is attributes with their values"
+        assert own.event_refusal(event) == "an event is attributes with their values"
 
 
-def test_a_filter_of_another_kind_or_schema_is_objected_to() -> None:
+def test_a_filter_of_another_kind_or_schema_is_refused() -> None:
     own = Attributes(tg.Schema({"price": "double"}))
-    assert own.objection(own.parse("price < 5")) is None
-    assert own.objection(Attributes(tg.Schema({"price": "double"})).parse("price < 5")) is None
+    assert own.filter_refusal(own.parse("price < 5")) is None
+    assert own.filter_refusal(Attributes(tg.Schema({"price": "double"})).parse("price < 5")) is None
     other = Attributes(tg.Schema({"price": "double"}, checked=True)).parse("price < 5")
     for stranger in (Attributes().parse("price < 5"), other):
-        assert own.objection(stranger) == "it was read under another schema than the broker's"
+        assert own.filter_refusal(stranger) == "it was read under another schema than the broker's"
     for nothing in (None, "price < 5", own.parse("price < 5").filter):
-        assert own.objection(nothing) == "it is not a filter on attributes"
+        assert own.filter_refusal(nothing) == "it is not a filter on attributes"

@@ -109,11 +109,11 @@ def test_a_merger_covers_its_members_and_costs_what_was_allowed(own: Sample) -> 
 @EVERY_KIND
 def test_a_kind_takes_its_own_filters_and_events_only(own: Sample) -> None:
     others = [other for other in SAMPLES if other is not own]
-    assert own.kind.objection(own.wide) is None
-    assert own.kind.refusal(own.event) is None
+    assert own.kind.filter_refusal(own.wide) is None
+    assert own.kind.event_refusal(own.event) is None
     for stranger in (None, *(other.wide for other in others)):
-        assert own.kind.objection(stranger) is not None
-    assert own.kind.refusal(None) is not None
+        assert own.kind.filter_refusal(stranger) is not None
+    assert own.kind.event_refusal(None) is not None
 
 
 def test_a_filter_of_another_kind_is_no_filter_on_attributes() -> None:

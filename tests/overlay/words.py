@@ -113,10 +113,10 @@ class WordKind:
             raise FilterError(f"{values!r} are other words than there were")
         return self.read("".join(values))
 
-    def objection(self, f: object) -> str | None:
+    def filter_refusal(self, f: object) -> str | None:
         return None if isinstance(f, Words) else "it is not a set of words"
 
-    def refusal(self, event: object) -> str | None:
+    def event_refusal(self, event: object) -> str | None:
         word = isinstance(event, Mapping) and event.get("word") in tuple(WORDS)
         return None if word else "an event is one word"
 

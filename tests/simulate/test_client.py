@@ -148,5 +148,5 @@ def test_once_all_is_answered_client_and_broker_agree(seed: int) -> None:
         broker.answer(client)
     assert client.wanted == broker.has
     assert not client._kept
-    assert not client._spurned
+    assert not client._refused_seqs
     assert client._accepted[Change] == broker.has

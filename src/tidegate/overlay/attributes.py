@@ -248,10 +248,10 @@ class Attributes:
         """The filter of the same shape with other constants."""
         spelled = spell_tree(_in_language(f).tree)
         if not isinstance(values, list) or len(values) != len(f.values):
-            raise FilterError(f"{f} has {len(f.values)} constants, and other ones were given")
+            raise FilterError(f"{f} has {len(f.values)} constants: a list of as many is needed")
         return self.read(_filled(spelled, iter(values)))
 
-    def objection(self, f: object) -> str | None:
+    def filter_refusal(self, f: object) -> str | None:
         """Why this cannot be taken as a filter, if it cannot."""
         if not isinstance(f, AttributeFilter):
             return "it is not a filter on attributes"
@@ -259,7 +259,7 @@ class Attributes:
             return "it was read under another schema than the broker's"
         return None
 
-    def refusal(self, event: object) -> str | None:
+    def event_refusal(self, event: object) -> str | None:
         """Why an event cannot be taken, if it cannot: it breaks a checked schema."""
         if not isinstance(event, Mapping) or not all(isinstance(name, str) for name in event):
             return "an event is attributes with their values"

@@ -12,13 +12,13 @@ a whole there, so that between a filter that goes and those that take its place 
 event goes to every link, but the one it came from, that has a matching entry. Clients' entries are
 never reduced, so a client gets exactly what it asked for, once.
 
-Bad input has an answer and changes nothing. What is not formed as a message is (`form`), or comes
-on a link that is not up, is refused, and its number is not used up. A `Change` or `Advertise` that
-names an unknown id, an id twice, or a filter that cannot be taken is refused as a whole (its number
-is used up: an `Acknowledge` follows). An event that its publisher has not advertised, that is too
-large or that breaks the schema is refused, and its publisher may use the number again. Numbers from
-the past are answered as before, and numbers from the future by what was heard last, which asks for
-the ones between.
+Bad input has an answer and changes nothing. What has a flaw, as it is not formed as a message is
+(`form`), or comes on a link that is not up, is refused, and its number is not used up. A `Change`
+or `Advertise` that names an unknown id, an id twice, or a filter that cannot be taken is refused as
+a whole (its number is used up: an `Acknowledge` follows). An event that its publisher has not
+advertised, that is too large or that breaks the schema is refused, and its publisher may use the
+number again. Numbers from the past are answered as before, and numbers from the future by what was
+heard last, which asks for the ones between.
 
 **Memory.** The state is plain data (`snapshot`, `restore`). `Persist` comes before everything that
 depends on it; a snapshot and the inputs written down since make the state anew, except which
@@ -129,14 +129,14 @@ class Broker:
             return self._came_up(link, came)
         known = self.routing.links.get(link)
         if known is None or not known.up:
-            return self._senseless(link, came, f"no link of the name {link!r} is up")
-        said = None if isinstance(came, LinkDown) else flaw(came)
-        if said is not None:
-            return self._senseless(link, came, said)
+            return self._refuse_unread(link, came, f"no link of the name {link!r} is up")
+        found = None if isinstance(came, LinkDown) else flaw(came)
+        if found is not None:
+            return self._refuse_unread(link, came, found)
         return self._handlers[type(came)](known, came)
 
-    def _senseless(self, link: str, came: Input, reason: str) -> list[Effect]:
-        """Refuse what cannot be handled at all."""
+    def _refuse_unread(self, link: str, came: Input, reason: str) -> list[Effect]:
+        """Refuse what no handler may see: its number is not used up."""
         self.tally.refused += 1
         return [Send(link, Refuse(_seq(came), _number(came), reason))]
 
@@ -152,10 +152,10 @@ class Broker:
         if isinstance(came, Advertise) and not self.settings.advertisements:
             return [*effects, Send(link.name, Acknowledge(came.seq))]
         before = self._before(link, came)
-        objection = self._objection(came, before)
-        if objection is not None:
+        refusal = self._change_refusal(came, before)
+        if refusal is not None:
             self.tally.refused += 1
-            effects.append(Send(link.name, Refuse(came.seq, None, objection)))
+            effects.append(Send(link.name, Refuse(came.seq, None, refusal)))
         elif isinstance(came, Change):
             self._tell_all(Change, self.routing.want(link.name, _asked(came, before)), effects)
         else:
@@ -171,19 +171,20 @@ class Broker:
             return self.routing.offered[link.name].filters
         return self.routing.wanted.of(link.name)
 
-    def _objection(self, came: Change | Advertise, before: Filters) -> str | None:
-        """What is wrong with a message, if anything is."""
+    def _change_refusal(self, came: Change | Advertise, before: Filters) -> str | None:
+        """Why a change cannot be made, if it cannot."""
         for entry in (*came.add, *came.update):
-            said = self.kind.objection(entry.filter)
-            if said is None and entry.filter.size > self.settings.filter_size:
-                said = f"it is larger than {self.settings.filter_size:,} bytes"
-            if said is not None:
-                return f"the filter with id {entry.id} cannot be taken: {said}"
+            refusal = self.kind.filter_refusal(entry.filter)
+            if refusal is None and entry.filter.size > self.settings.filter_size:
+                refusal = f"it is larger than {self.settings.filter_size:,} bytes"
+            if refusal is not None:
+                return f"the filter with id {entry.id} cannot be taken: {refusal}"
         named = [*(x.id for x in came.add), *(x.id for x in came.update), *came.remove]
         if len(set(named)) < len(named):
-            return "an id stands there twice"
+            return "an id is named twice"
         if came.whole:
-            return "a whole has nothing to update or remove" if came.update or came.remove else None
+            needless = came.update or came.remove
+            return "what is told as a whole has nothing to update or remove" if needless else None
         for entry in came.add:
             if entry.id in before:
                 return f"the id {entry.id} is taken"
@@ -201,11 +202,14 @@ class Broker:
         publisher = f"{self.name}/{link.name}" if link.client else came.publisher
         if came.number <= self._seen.get(publisher, 0):
             self.tally.repeated += 1
-            return [self._refusal(link, came, "the number was used")] if link.client else []
-        objection = self._unfit(link, came) if link.client else self.kind.refusal(came.event)
-        if objection is not None:
+            return [_refuse_event(link, came, "the number was used")] if link.client else []
+        if link.client:
+            refusal = self._event_refusal(link, came)
+        else:
+            refusal = self.kind.event_refusal(came.event)
+        if refusal is not None:
             self.tally.refused += 1
-            return [self._refusal(link, came, objection)]
+            return [_refuse_event(link, came, refusal)]
         self._seen[publisher] = came.number
         onward = Publish(came.number, came.event, publisher)
         return self._route(link, onward)
@@ -232,7 +236,7 @@ class Broker:
                 effects.append(Send(link.name, event))
         return effects
 
-    def _unfit(self, link: Link, came: Publish) -> str | None:
+    def _event_refusal(self, link: Link, came: Publish) -> str | None:
         """Why a client's event cannot be taken, if it cannot."""
         try:
             size = event_size(came.event)
@@ -240,15 +244,12 @@ class Broker:
             return str(error)
         if size > self.settings.event_size:
             return f"the event takes {size:,} bytes; {self.settings.event_size:,} are allowed"
-        objection = self.kind.refusal(came.event)
-        if objection is not None:
-            return objection
+        refusal = self.kind.event_refusal(came.event)
+        if refusal is not None:
+            return refusal
         if self.settings.advertisements and not self.routing.offered[link.name].allow(came.event):
             return "the event is not among what its publisher has advertised"
         return None
-
-    def _refusal(self, link: Link, came: Publish, reason: str) -> Send:
-        return Send(link.name, Refuse(None, came.number, reason))
 
     # -- links
 
@@ -259,7 +260,8 @@ class Broker:
             link = self.routing.add_link(name, came.client)
         elif link.client != came.client:
             self.tally.refused += 1
-            return [Send(name, Refuse(None, None, f"{name!r} is a link of the other sort"))]
+            known = "client" if link.client else "broker"
+            return [Send(name, Refuse(None, None, f"the link {name!r} is to a {known}"))]
         link.up, link.greeted = True, False
         if not link.client:
             heard = Hello(self.life, link.stream.heard_life, link.stream.heard)
@@ -277,8 +279,9 @@ class Broker:
             return []
         link.greeted = True
         afresh = link.stream.greeted(came, self.life)
-        nothing = not came.heard_life and not link.forwards  # was heard, and is there to tell
-        missed = link.everything() if afresh and not nothing else link.stream.unacknowledged
+        # A neighbour that has never heard anything need not be told that there is nothing.
+        needless = not came.heard_life and not link.forwards
+        missed = link.everything() if afresh and not needless else link.stream.unacknowledged
         return [Persist(link.name, came), *(Send(link.name, message) for message in missed)]
 
     def _acknowledged(self, link: Link, came: Acknowledge) -> list[Effect]:
@@ -378,6 +381,10 @@ def _asked(came: Change | Advertise, before: Filters) -> Asked:
 def _differs(f: Filter, before: Filter) -> bool:
     """Whether a filter is another one; equal ones differ if updates of one do not fit the other."""
     return f != before or f.shape != before.shape
+
+
+def _refuse_event(link: Link, came: Publish, reason: str) -> Send:
+    return Send(link.name, Refuse(None, came.number, reason))
 
 
 def _seq(came: Input) -> int | None:

@@ -76,9 +76,9 @@ def decode(data: bytes, kind: Kind, known: Callable[[type[Numbered], int], Filte
         message = _read(spelled, kind, lambda of, n, values: kind.reshaped(known(of, n), values))
     except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise TidegateError(f"this is no message: {error}") from None
-    said = flaw(message)
-    if said is not None:
-        raise TidegateError(f"this is no message: {said}")
+    found = flaw(message)
+    if found is not None:
+        raise TidegateError(f"this is no message: {found}")
     return message
 
 
@@ -97,7 +97,7 @@ def read_whole(spelled: Plain, kind: Kind) -> Numbered:
 
 
 def plain_event(event: Event) -> Plain:
-    """An event as JSON has it; `TidegateError` for a value that is none of the language."""
+    """An event as JSON has it; `TidegateError` for a value that the language does not have."""
     return _plain_value(event, MAX_DEPTH)
 
 
@@ -140,7 +140,7 @@ def _read(
             return Refuse(seq, number, reason)
         case ["hello", int(life), int(heard_life), int(heard)]:
             return Hello(life, heard_life, heard)
-    raise ValueError("none of the messages is like that")
+    raise ValueError("no message has this name and fields of these types")
 
 
 def _read_entries(spelled: list[Plain], kind: Kind) -> tuple[Entry, ...]:
@@ -173,7 +173,7 @@ def _plain_value(value: Any, depth: int) -> Plain:
     if is_constant(constant):
         return [spell(constant)]
     if not isinstance(value, Mapping):
-        raise TidegateError(f"this {type(value).__name__} is no value of an event")
+        raise TidegateError(f"this {type(value).__name__} cannot be a value of an event")
     if not depth:
         raise TidegateError(f"an event has structs nested deeper than {MAX_DEPTH}")
     if not all(isinstance(name, str) and normal(name) is not OTHER for name in value):
@@ -185,7 +185,7 @@ def _read_struct(plain: dict[str, Plain], depth: int) -> dict[str, Any]:
     if not depth:
         raise ValueError(f"an event has structs nested deeper than {MAX_DEPTH}")
     if any(normal(name) is OTHER for name in plain):
-        raise ValueError("a name is no text")
+        raise ValueError("the name of an attribute is not a text that can be written")
     return {name: _read_value(value, depth - 1) for name, value in plain.items()}
 
 
@@ -198,5 +198,5 @@ def _read_value(plain: Plain, depth: int) -> Any:
             raise ValueError("a value in a list is spelled as in the language")
         return decode_literal(spelled)
     if normal(plain) is OTHER:
-        raise ValueError("a value is none of the language")
+        raise ValueError("a value is not one that the language has")
     return plain

@@ -140,8 +140,8 @@ class Kind(Protocol):
     def reshaped(self, f: Filter, values: Plain) -> Filter:
         """The filter of the same shape with other constants; `TidegateError` if there is none."""
 
-    def objection(self, f: object) -> str | None:
+    def filter_refusal(self, f: object) -> str | None:
         """Why this cannot be taken as a filter, if it cannot."""
 
-    def refusal(self, event: object) -> str | None:
+    def event_refusal(self, event: object) -> str | None:
         """Why this cannot be taken as an event, if it cannot."""

@@ -1,5 +1,8 @@
 """Is this formed as a message is?
 
+What is not has a **flaw**. (What is well formed may still be refused: a **refusal** is the broker's
+answer to what cannot be done, or not now.)
+
 What comes in may be anything: whoever is at the other end of a link may be broken, or hostile. So
 types and ranges are looked at first, and what follows can rely on them. Ids, numbers and lives fit
 into 64 bits. Filters and events are not looked into here: their kind knows them.
@@ -19,6 +22,8 @@ from tidegate.overlay.messages import (
 )
 
 LARGEST: Final = 2**63 - 1
+
+_NUMBER: Final = "its number is not a whole number from 0 to 2**63 - 1"
 
 
 def is_id(value: object) -> bool:
@@ -40,18 +45,18 @@ def flaw(message: object) -> str | None:
 
     >>> flaw(Acknowledge(5))
     >>> flaw(Acknowledge(-5))
-    'its number is none'
+    'its number is not a whole number from 0 to 2**63 - 1'
     """
     check = _CHECKS.get(type(message))
-    return f"{type(message).__name__} is no message" if check is None else check(message)
+    return f"{type(message).__name__} is not a message" if check is None else check(message)
 
 
 def _numbered(message: Any) -> str | None:
     if not is_number(message.seq):
-        return "its number is none"
+        return _NUMBER
     parts = message.add, message.update, message.remove
     if type(message.whole) is not bool or not all(type(part) is tuple for part in parts):
-        return "what it changes cannot be told"
+        return "what it adds, updates and removes is not in tuples, or `whole` is not a truth value"
     for entry in (*message.add, *message.update):
         if type(entry) is not Entry or not is_id(entry.id):
             return "an entry is a filter under its id"
@@ -60,24 +65,26 @@ def _numbered(message: Any) -> str | None:
 
 def _publish(message: Any) -> str | None:
     if not is_number(message.number):
-        return "its number is none"
-    return None if type(message.publisher) is str else "its publisher has no name"
+        return _NUMBER
+    return None if type(message.publisher) is str else "the name of its publisher is not a text"
 
 
 def _acknowledge(message: Any) -> str | None:
-    return None if is_number(message.seq) else "its number is none"
+    return None if is_number(message.seq) else _NUMBER
 
 
 def _refuse(message: Any) -> str | None:
     if not all(x is None or is_number(x) for x in (message.seq, message.number)):
-        return "its number is none"
-    return None if type(message.reason) is str else "its reason is none"
+        return _NUMBER
+    return None if type(message.reason) is str else "its reason is not a text"
 
 
 def _hello(message: Any) -> str | None:
-    if not message.life or not all(map(is_number, (message.life, message.heard_life))):
-        return "its life is none"
-    return None if is_number(message.heard) else "its number is none"
+    if not (is_number(message.life) and message.life):
+        return "its life is not a whole number from 1 to 2**63 - 1"
+    if not is_number(message.heard_life):
+        return "the life that it has heard is not a whole number from 0 to 2**63 - 1"
+    return None if is_number(message.heard) else _NUMBER
 
 
 _CHECKS: Final[dict[type, Callable[[Any], str | None]]] = {

@@ -14,7 +14,7 @@ from tidegate.overlay.policy import Choice, Policy
 from tidegate.overlay.stream import Stream
 from tidegate.overlay.work import Work
 
-_NOTHING: Final = Choice("identity")  # is forwarded to a client, by the policy that costs least
+_FOR_CLIENTS: Final = Choice("identity")  # nothing is forwarded to them: it is to cost least
 
 
 class Link:
@@ -30,7 +30,7 @@ class Link:
         self.stream: Final = Stream()
         self.up = False
         self.greeted = False
-        own = _NOTHING if client else choice
+        own = _FOR_CLIENTS if client else choice
         self.wanted: Final = Policy(own, kind, work)  # by all others
         self.offered: Final = Policy(own.advertisements, kind, work)  # by all others
 

@@ -49,7 +49,7 @@ class Client:
         self._seq = 0
         self._number = 0
         self._kept: deque[Change | Advertise] = deque()
-        self._spurned: set[int] = set()  # those of them that were refused
+        self._refused_seqs: set[int] = set()  # those of them that were refused
         self._accepted: dict[type, dict[int, Filter]] = {Change: {}, Advertise: {}}
 
     def subscribe(self, f: Filter) -> int:
@@ -97,7 +97,7 @@ class Client:
             self.refused.append(message.reason)
             for kept in self._kept:
                 if kept.seq == message.seq:
-                    self._spurned.add(kept.seq)
+                    self._refused_seqs.add(kept.seq)
                     self._take_back(kept)
 
     def reconnect(self, *, afresh: bool) -> None:
@@ -106,9 +106,9 @@ class Client:
             for kept in self._kept:
                 self._wire.to_broker(self, kept)
             return
-        pending = [m for m in self._kept if not m.whole and m.seq not in self._spurned]
+        pending = [m for m in self._kept if not m.whole and m.seq not in self._refused_seqs]
         self._kept.clear()
-        self._spurned.clear()
+        self._refused_seqs.clear()
         self._seq = 0
         wanted, offered = (_entries(self._accepted[kind]) for kind in (Change, Advertise))
         if offered:
@@ -118,8 +118,8 @@ class Client:
             self._tell(replace(message, seq=self._numbered()))
 
     def _accept(self, answered: Change | Advertise) -> None:
-        if answered.seq in self._spurned:
-            self._spurned.discard(answered.seq)
+        if answered.seq in self._refused_seqs:
+            self._refused_seqs.discard(answered.seq)
         else:
             _follow(self._accepted[type(answered)], answered)
 
@@ -131,7 +131,7 @@ class Client:
             mine.pop(own, None)
         mine.update((own, accepted[own]) for own in sorted(named & accepted.keys()))
         for kept in self._kept:
-            if type(kept) is type(refused) and kept.seq not in self._spurned:
+            if type(kept) is type(refused) and kept.seq not in self._refused_seqs:
                 _follow(mine, kept, named)
 
     def _told(self, message: Change | Advertise) -> dict[int, Filter]:

@@ -25,7 +25,7 @@ from tidegate.overlay.difference import Difference
 from tidegate.overlay.filter import Filter, Kind, Plain
 from tidegate.overlay.policy.covering import Covering
 from tidegate.overlay.policy.merging import Merging
-from tidegate.overlay.policy.sources import Asked, Source, Sources
+from tidegate.overlay.policy.sources import Source, Sourced, Sources
 from tidegate.overlay.policy.subsumption import Subsumption
 from tidegate.overlay.policy.trigger import Trigger
 from tidegate.overlay.work import Work
@@ -136,7 +136,7 @@ class Policy:
         """How many distinct filters came in that are not forwarded as they are."""
         return sum(stage.passive for stage in self.stages)
 
-    def step(self, add: Asked, update: Asked, remove: Iterable[Source]) -> Difference:
+    def step(self, add: Sourced, update: Sourced, remove: Iterable[Source]) -> Difference:
         """Take in what has changed, as a whole; how what is forwarded changes."""
         change = self._sources.step(add, update, remove)
         for stage in self.stages:

@@ -16,7 +16,8 @@ from tidegate.overlay.difference import Difference, Watch
 from tidegate.overlay.filter import Filter, Kind, Plain
 
 Source: TypeAlias = tuple[str, int]
-Asked: TypeAlias = Iterable[tuple[Source, Filter]]
+Sourced: TypeAlias = Iterable[tuple[Source, Filter]]
+"""Filters, each with the source that asks for it."""
 
 
 class Sources:
@@ -36,7 +37,7 @@ class Sources:
     def __contains__(self, source: Source) -> bool:
         return source in self._numbers
 
-    def step(self, add: Asked, update: Asked, remove: Iterable[Source]) -> Difference:
+    def step(self, add: Sourced, update: Sourced, remove: Iterable[Source]) -> Difference:
         """Take in what has changed, as a whole: sources that are new, asking for another filter, or
         gone.
         """

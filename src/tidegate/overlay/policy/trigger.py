@@ -15,7 +15,7 @@ class Trigger:
     """Whichever comes first, of those that are set.
 
     `period`: ticks; `size`: filters forwarded beyond those that the last time left; `rate`: filters
-    added since the last tick. Without anything to do, none of them is.
+    added since the last tick. It is never time while nothing has changed.
     """
 
     period: int | None = None
