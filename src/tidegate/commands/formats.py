@@ -47,7 +47,7 @@ class FilePart:
     given: Given
     loose: frozenset[str]
     lines: Sequence[int]
-    wrong: Sequence[tuple[int, TidegateError]]  # rows that are none
+    wrong: Sequence[tuple[int, TidegateError]]  # rows that cannot be read, by line
 
 
 def read_csv(file: BinaryIO, tick: Tick) -> FilePart:
@@ -83,7 +83,7 @@ def _collected(header: list[str], rows: Iterator[_CsvRow], tick: Callable[[], No
 
 
 def _csv_rows(reader: Any) -> Iterator[_CsvRow]:
-    """All rows; empty lines are none."""
+    """All rows; empty lines are passed over."""
     while True:
         line = reader.line_num + 1
         try:
@@ -215,7 +215,7 @@ def _check_header(names: Sequence[str]) -> None:
 
 
 def _own(row: Mapping[str, Any], nobody: str | None) -> dict[str, str | None]:
-    """The texts of a row; a subscriber that is `nobody` is none."""
+    """The texts of a row; the subscriber `nobody` is read as no subscriber."""
     own = {name: row.get(name) for name in _TEXTS}
     for name, text in own.items():
         if text is not None and not isinstance(text, str):

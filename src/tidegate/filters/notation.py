@@ -138,7 +138,7 @@ def read_schema(spelled: Spelled) -> Schema:
     Schema({price: double}, checked=True)
     """
     if not isinstance(spelled["checked"], bool):
-        raise ValueError("a schema is checked or not")
+        raise ValueError("whether a schema is checked is said by true or false")
     attributes = {name: _read_attribute(own) for name, own in spelled["attributes"].items()}
     return Schema(attributes, checked=spelled["checked"])
 

@@ -156,7 +156,7 @@ class Network:
         """Do something at a time, in seconds."""
         time = nanoseconds(seconds)
         if time < self.clock.now:
-            raise TidegateError(f"{seconds} s is over: it is {self.now} s")
+            raise TidegateError(f"{seconds} s has passed: it is {self.now} s now")
         self.clock.at(time, lambda _: action(*arguments), None)
 
     def feed(self, actions: Iterable[Timed]) -> None:

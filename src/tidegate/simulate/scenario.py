@@ -227,7 +227,7 @@ def _fault(section: Section) -> Fault:
     at = section.number("at", least=0)
     what = [each for each in FAULTS if each in section]
     if len(what) != 1:
-        raise ScenarioError(f"{section.where} says one of {', '.join(FAULTS)}, and of what")
+        raise ScenarioError(f"{section.where} says one of {', '.join(FAULTS)}, and where")
     of_link = what[0] in ("cut", "mend")
     where = tuple(section.texts(what[0])) if of_link else (section.text(what[0]),)
     if of_link and len(where) != 2:
@@ -243,7 +243,9 @@ def _check_fault(fault: Fault, network: Network) -> None:
             known = ", ".join(list(network.nodes)[:8])
             raise ScenarioError(f"a fault names the broker {name!r}; there are {known} and so on")
     if len(fault.where) == 2 and fault.where[1] not in network.nodes[fault.where[0]].outgoing:
-        raise ScenarioError(f"a fault names a link between {' and '.join(fault.where)}; none is")
+        raise ScenarioError(
+            f"a fault names a link between {' and '.join(fault.where)}; there is no such link"
+        )
 
 
 def _said(where: str, make: Callable[[], T]) -> T:

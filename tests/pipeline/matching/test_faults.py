@@ -22,7 +22,7 @@ from tests import ROOT
 from tests.pipeline import full_disk, streams
 from tests.pipeline.streams import Stream
 from tidegate.pipeline import ParquetFolder, Store, vacuum
-from tidegate.pipeline.bases import compile_job
+from tidegate.pipeline.bases import catalog, compile_job
 from tidegate.pipeline.matching.matcher import kept_matcher
 from tidegate.pipeline.store import pins
 
@@ -119,8 +119,10 @@ def test_a_worker_refuses_a_damaged_base_by_name(
     base = streams.write_base(store)
     (path,) = Path(store.path, "bases").glob(f"{part}*")
     damage(path)
-    with pytest.raises(tg.TidegateError, match=path.name):
+    with pytest.raises(tg.TidegateError, match=path.name) as refused:
         kept_matcher(store.path, base.name, 2).part(0)
+    if part == "names-":
+        assert str(refused.value).endswith(f"; {catalog.REMEDY}")
 
 
 def test_a_damaged_pin_is_refused_by_name(tmp_path: Path) -> None:

@@ -236,7 +236,7 @@ class _Truths:
     ) -> tuple[NDArray[np.uint8], Integers, Integers]:
         """Which conditions hold for an event; the axes its values lie on, and their ranks.
 
-        There is one condition more than there is, which never holds.
+        The truths have one place more than there are conditions, which is always 0.
         """
         conditions = self._table.conditions
         truth = np.zeros(len(conditions) + 1, np.uint8)

@@ -34,6 +34,8 @@ from tidegate.pipeline.store.objects import LocalFile, Objects, beside
 
 _FORMAT: Final = 2
 _CHUNK: Final = 1 << 20
+REMEDY: Final = "remove the folder `bases` of the store, and the next match compiles it again"
+"""What to do about a base that cannot be used."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +139,8 @@ def named(store: str, name: str) -> Base:
     if base is None:
         raise StoreError(
             f"{place.where(_manifest(name))} is gone: somebody has removed the base while it was "
-            "used"
+            "used. Start again; where a micro-batch of a streaming match still asks for it, remove "
+            "the query's files `*.base` from the folder `pins` of the store first"
         )
     return base
 
@@ -155,10 +158,10 @@ def _read(place: Objects, name: str) -> Base | None:
     try:
         said: dict[str, Any] = json.loads(content)
         if said.get("format") != _FORMAT:
-            raise StoreError(f"{where} is a base of another version of Tidegate: compile anew")
+            raise StoreError(f"{where} is a base of another version of Tidegate; {REMEDY}")
         return _from_manifest(said)
     except (ValueError, TypeError, KeyError, AttributeError) as error:
-        raise StoreError(f"the manifest {where} is damaged: {error}") from None
+        raise StoreError(f"the manifest {where} is damaged: {error}; {REMEDY}") from None
 
 
 _read_once = lru_cache(maxsize=64)(_read)  # from far away: a manifest never changes
@@ -186,7 +189,7 @@ def shard_from(said: dict[str, Any]) -> Shard:
 
 
 def publish(store: str, base: Base) -> Base:
-    """Have a base there, whose files are."""
+    """Write the manifest of a base whose files are written: from now on the base is there."""
     with _refusals(store) as place:
         place.put(_manifest(base.name), json.dumps(asdict(base), indent=1).encode())
     return base
@@ -230,16 +233,13 @@ def require_whole(path: Path, file: File, where: str | None = None) -> None:
     try:
         size = path.stat().st_size
     except FileNotFoundError:
-        raise StoreError(f"{shown} is missing: compile the store anew") from None
+        raise StoreError(f"{shown} is missing; {REMEDY}") from None
     if size != file.size:
         raise StoreError(
-            f"{shown} is damaged: it has {size:,} bytes instead of {file.size:,}; "
-            "remove its base and compile the store anew"
+            f"{shown} is damaged: it has {size:,} bytes instead of {file.size:,}; {REMEDY}"
         )
     if _checksum(path) != file.checksum:
-        raise StoreError(
-            f"{shown} is damaged: its checksum is wrong; remove its base and compile anew"
-        )
+        raise StoreError(f"{shown} is damaged: its checksum is wrong; {REMEDY}")
 
 
 def written(path: Path) -> File:

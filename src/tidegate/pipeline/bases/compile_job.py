@@ -126,7 +126,7 @@ class _Build:
 
 
 def _of(shard: int, table: pa.Table) -> pa.Table:
-    """The rows of a shard, without saying so."""
+    """The rows of a shard, without the column that says which one it is."""
     where = pc.equal(table[_SHARD], shard)
     return (table if pc.all(where).as_py() else table.filter(where)).drop_columns([_SHARD])
 

@@ -77,7 +77,7 @@ class AddedNames:
         return len(self._numbers)
 
     def add(self, ids: pa.Array, subscribers: pa.Array, texts: pa.Array) -> Rows:
-        """Numbers for these that nobody has."""
+        """Give these subscriptions numbers that are free."""
         first, new = len(self._ids), ids.to_pylist()
         again = self._free[len(self._free) - min(len(self._free), len(new)) :]
         del self._free[len(self._free) - len(again) :]

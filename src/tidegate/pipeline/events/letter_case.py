@@ -41,7 +41,7 @@ def warn_of_case(events: "DataFrame", schema: Schema | None, refusals: Iterable[
     refused = [found[1] for text in refusals for found in _UNKNOWN.finditer(text)]
     try:
         there = list(Schema(events.schema))
-    except TidegateError:  # that is said elsewhere
+    except TidegateError:  # whoever compiles for these events refuses them
         return
     found = differing([*(schema or ()), *refused], there)
     if not found:

@@ -137,7 +137,7 @@ class Matcher:
         if len(left):
             raise StoreError(
                 f"a change of {ids[int(left[0])].as_py()!r} in the store {self._path} is of a "
-                "subscription that its base does not have: remove the base and compile anew"
+                f"subscription that its base {self.base.name} does not have; {catalog.REMEDY}"
             )
         return pa.array(subscribers, pa.string()), pa.array(texts, pa.string())
 

@@ -87,7 +87,7 @@ class Router:
                 yield self._sent(shard, own, pa.nulls(len(own), pa.string()))
 
     def _homes(self, visits: Visits, size: int) -> Visits:
-        """Each event where it is first; with nobody, where it is nowhere."""
+        """Each event once: at the first shard that it visits, or at `NOBODY` if it visits none."""
         home = np.full(size, NOBODY, np.int32)
         for shard, rows in reversed(visits):
             home[slice(None) if rows is None else rows] = shard

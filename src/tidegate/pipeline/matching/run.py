@@ -68,9 +68,11 @@ class Run:
     def _newest(self, events: str, version: int) -> str:
         base = catalog.newest(self.wanted.store, events, version, self.wanted.shards)
         if base is None:
+            shards = "" if self.wanted.shards is None else f" and shards={self.wanted.shards}"
             raise StoreError(
                 f"version {version} of the store {self.wanted.store} is not compiled for these "
-                "events"
+                f"events: match some of them in a batch with version={version}{shards}, which "
+                "compiles it, and start the query again"
             )
         return base.name
 

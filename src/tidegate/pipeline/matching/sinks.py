@@ -101,9 +101,9 @@ class ParquetFolder:
                 "where a folder can be renamed at once; use a Hook for an object store"
             )
         if buckets is not None and buckets < 1:
-            raise TidegateError(f"there cannot be {buckets} buckets")
+            raise TidegateError(f"there are 1 or more buckets, not {buckets}")
         if folders and buckets is None:
-            raise TidegateError("folders of their own are beside buckets: say how many buckets")
+            raise TidegateError("folders come beside buckets: say how many buckets there are")
         for name in folders:
             if _BUCKET.fullmatch(name):
                 raise TidegateError(f"a folder {name!r} would be one of the buckets")
@@ -202,7 +202,9 @@ def _query(note: Path) -> str:
     except FileNotFoundError:
         raise StoreError(f"{note} is missing: {note.parent} is not Tidegate's") from None
     except (ValueError, KeyError, TypeError):
-        raise StoreError(f"{note} is damaged: say there which query the batch is of") from None
+        raise StoreError(
+            f'{note} is damaged: write {{"query": "..."}} into it, with the query of the batch'
+        ) from None
 
 
 def _clear(staging: Path) -> None:

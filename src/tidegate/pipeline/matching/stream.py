@@ -113,7 +113,10 @@ def identity(checkpoint: str) -> str:
     with files.open_input_stream(path) as source:
         found = bytes(source.read())
     if len(found) != _HEX or not found.isalnum():
-        raise StoreError(f"{path} is damaged: the query's folder in the store's `pins` says it")
+        raise StoreError(
+            f"{path} is damaged: write into it the name of the query's folder among the `pins` of "
+            "the store"
+        )
     return found.decode()
 
 
@@ -143,7 +146,7 @@ def _is_active(query: "StreamingQuery") -> bool:
     try:
         return query.isActive
     except Exception:
-        return False  # neither is Spark
+        return False  # Spark has been stopped
 
 
 def _place(checkpoint: "str | os.PathLike[str]") -> str:

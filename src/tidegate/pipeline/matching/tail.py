@@ -68,7 +68,8 @@ class Tail:
         """
         changes = _latest(rows)
         before = self._names.forget(changes.ids)
-        self._note(changes.ids.filter(pa.array(before == NOWHERE)), base)  # of others it is known
+        # Those that the tail has are noted already.
+        self._note(changes.ids.filter(pa.array(before == NOWHERE)), base)
         there = before[before != NOWHERE].tolist()
         self._index.remove_many(pa.array([n for n in there if n in self._index], pa.int64()))
         self._add(changes, np.flatnonzero(~changes.gone & (changes.added >= 0)), _made(changes))

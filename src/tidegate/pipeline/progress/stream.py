@@ -62,7 +62,7 @@ class Followed:
     versions: dict[int, int] = field(default_factory=dict)
     started: dict[int, float] = field(default_factory=dict)  # when, in seconds since 1970
     before: set[int] = field(default_factory=set)
-    stopped: bool = False  # by somebody
+    stopped: bool = False  # whether somebody has stopped the query
 
     def look(self, query: "StreamingQuery", sink: ParquetFolder) -> None:
         """See what has come."""

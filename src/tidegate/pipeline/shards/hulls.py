@@ -114,7 +114,7 @@ def maximal(boxes: Boxes) -> Boxes:
         inside = np.ones((len(kept[some]), len(boxes)), np.bool_)
         for low, high in zip(boxes.low, boxes.high, strict=True):
             inside &= (low[some, None] >= low) & (high[some, None] <= high)
-        kept[some] = inside.sum(axis=1) == 1  # in itself
+        kept[some] = inside.sum(axis=1) == 1  # a box lies in itself
     return boxes.take(kept)
 
 

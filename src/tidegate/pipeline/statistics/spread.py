@@ -52,7 +52,7 @@ def entries(
 
 
 def _placed(entry: Entry, attribute: str, schema: Schema | None) -> Entry:
-    """The entry; values that are none of the attribute's type are others."""
+    """The entry, or `OTHER` in the place of a value that does not have the attribute's type."""
     value, weight = entry
     if schema is None:
         return entry

@@ -94,7 +94,7 @@ class Statistics:
     def under(self, schema: Schema) -> "Statistics":
         """The same for filters that are read under another schema.
 
-        Values that are none of an attribute's type there are of another family.
+        Values that do not have an attribute's type there count as values of another family.
         """
         return replace(self, schema=schema)
 

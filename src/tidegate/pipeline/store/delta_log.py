@@ -86,7 +86,7 @@ def state_name(version: int, replaces: int) -> str:
 
 
 def committed_by(name: str) -> int | None:
-    """The version whose commit a file was written for; None if it is none of our files."""
+    """The version whose commit a file was written for; None if the file is not one of ours."""
     kind, _, rest = name.partition("-")
     number = rest.partition("-")[0]
     return int(number) if kind in ("changes", "state") and number.isdecimal() else None

@@ -37,7 +37,10 @@ def pin(store: str, query: str, batch: int, version: int) -> int:
         _forget_old(place, query, batch)
         found = _read(place, name)
     if found is None:
-        raise StoreError(f"the pin {place.where(name)} was removed as soon as it was there")
+        raise StoreError(
+            f"the pin {place.where(name)} was removed as soon as it was there: the query has been "
+            "unpinned, or another one runs with its checkpoint; start it again when that has ended"
+        )
     return found
 
 
@@ -68,7 +71,10 @@ def choose(store: str, query: str, batch: int, events: str, base: Callable[[], s
         place.create(name, base().encode())
         found = place.get(name)
     if found is None:
-        raise StoreError(f"the choice {place.where(name)} was removed as soon as it was there")
+        raise StoreError(
+            f"the choice {place.where(name)} was removed as soon as it was there: the query has "
+            "been unpinned; start it again"
+        )
     return found.decode()
 
 
@@ -108,7 +114,8 @@ def _read(place: Objects, name: str) -> int | None:
         return int(json.loads(content)["version"])
     except (ValueError, KeyError, TypeError):
         raise StoreError(
-            f"the pin {place.where(name)} is damaged: say there which version it was"
+            f'the pin {place.where(name)} is damaged: write {{"version": N}} into it, with the '
+            "version N that the notifications of this batch have; or remove it, if there are none"
         ) from None
 
 

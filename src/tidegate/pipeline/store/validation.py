@@ -190,7 +190,7 @@ def _rows(proposal: Proposal, parameters: pa.Array, refusals: Refusals) -> pa.Ta
         table = table.filter(pa.array(kept))
     ids = table["id"].combine_chunks()
     if pc.all(pc.less_equal(ids[:-1], ids[1:])).as_py():
-        return table  # by place they are
+        return table  # the rows of each id are in the order of their places already
     return table.take(pc.sort_indices(table, [("id", "ascending"), ("place", "ascending")]))
 
 
