@@ -37,7 +37,7 @@ def draw() -> str:
         file="overlay/stream.py", fill=RED,
     )  # fmt: skip
     judged = step(
-        picture, _LEFT, numbered.bottom + _GAP, _WIDE, "`Broker._objection`: can it be taken?",
+        picture, _LEFT, numbered.bottom + _GAP, _WIDE, "`Broker._change_refusal`: why not?",
         ["Ids known or new, no id twice, filters of this kind, not too large, updates of the same "
          "shape. Otherwise `Refuse`, of the whole message."],
         file="overlay/broker.py", fill=RED,
@@ -68,7 +68,7 @@ def draw() -> str:
         file="overlay/broker.py", fill=RED,
     )  # fmt: skip
     fit = step(
-        picture, _RIGHT, seen.bottom + _GAP, _WIDE, "`Broker._unfit`: can it be taken?",
+        picture, _RIGHT, seen.bottom + _GAP, _WIDE, "`Broker._event_refusal`: why not?",
         ["Of a client: not too large, as the schema says, among what the publisher has advertised. "
          "Of a broker: as the schema says. Otherwise `Refuse`."],
         file="overlay/broker.py", fill=RED,

@@ -37,10 +37,10 @@ def draw() -> str:
         file="pipeline/matching/stream.py", fill=BLUE,
     )  # fmt: skip
     planned = step(
-        picture, _LEFT, pinned.bottom + _GAP, _WIDE, "`matched`: what Spark is told",
+        picture, _LEFT, pinned.bottom + _GAP, _WIDE, "`plan`: what Spark is told",
         ["`checked` casts events to the store's schema; those it cannot are malformed.",
-         "One shard: `InPlace`. Several: `Route`, a shuffle, `AtShard`. Each has a `Source`, which "
-         "names store, version and base."],
+         "One shard: `InPlace`. Several: `Route`, a shuffle, `AtShard`. Each has a `Run`, which "
+         "says what is wanted, of which version and base."],
         file="pipeline/matching/match.py", fill=BLUE,
     )  # fmt: skip
     started = step(
@@ -50,11 +50,11 @@ def draw() -> str:
         file="pipeline/matching/sinks.py", fill=BLUE,
     )  # fmt: skip
     found = step(
-        picture, _RIGHT, top, _WIDE, "`Source.matcher`: a matcher",
-        ["`matcher` keeps one for each base, from task to task: the files of the base, mapped, and "
-         "the tail.",
+        picture, _RIGHT, top, _WIDE, "`Run.find_matcher`: a matcher",
+        ["`kept_matcher` has one for each base, from task to task: the files of the base, mapped, "
+         "and the tail.",
          "`Matcher.advance` applies the changes up to the pinned version to the tail."],
-        file="pipeline/matching/tasks.py", fill=GREEN,
+        file="pipeline/matching/run.py", fill=GREEN,
     )  # fmt: skip
     sent = step(
         picture, _RIGHT, found.bottom + _GAP, _WIDE, "`Router.route`: several shards only",
@@ -86,10 +86,10 @@ def draw() -> str:
     other = step(
         picture, _LEFT, sink.bottom + _GAP + 8, whole, "Streaming `match` is another way",
         ["There is no step on the driver: Spark writes to a sink of its own. The version of the "
-         "`Source` is None, and the first task that asks pins one: `Source.matcher` calls `known`, "
+         "`Run` is None, and the first task that asks pins one: `Run.find_matcher` calls `known`, "
          "`pin` and, for the base, `choose`. Creating the object of a pin succeeds once; all other "
          "tasks, retries and replays read it."],
-        file="pipeline/matching/tasks.py", fill=RED,
+        file="pipeline/matching/run.py", fill=RED,
     )  # fmt: skip
     picture.elbow([(pinned.middle, source.bottom), (pinned.middle, top)])
     for one, next_one in ((pinned, planned), (planned, started), (found, sent), (sent, matched)):
