@@ -6,12 +6,13 @@ VENV    := .venv
 BIN     := $(VENV)/bin
 STAMP   := $(VENV)/.installed
 PIP     := $(BIN)/python -m pip --disable-pip-version-check install --quiet --no-deps
-WORKERS ?= 2
+WORKERS ?= 3
 # More arguments for pytest, e.g. make test ARGS='-k covers'
 ARGS    ?=
 CODE    := $(wildcard src tests bench docs/pictures)
 
-# Two workers run the tests that need Spark, so that there are two JVMs; all share the rest.
+# Two of the workers run the tests that need Spark first, so that there are two JVMs, which are idle
+# half of the time; the third and then all of them run the rest.
 PYTEST  := $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup
 
 # Spark starts the Python of its workers by this name.

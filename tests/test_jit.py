@@ -3,6 +3,8 @@
 import os
 import subprocess
 import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -100,6 +102,62 @@ def test_a_kernel_is_compiled_anew_when_what_it_calls_in_another_folder_has_chan
         for _ in range(2):
             found = total(tmp_path, tmp_path / "cache", caller[:-3].replace("/", "."))
             assert found == str(1 + int(amount))
+
+
+AT_ONCE = """
+import sys, time
+from caller import total
+time.sleep(max(0.0, float(sys.argv[1]) - time.time()))
+assert total(1) == 11
+print(sum(total.stats.cache_misses.values()))
+"""
+
+
+def at_once(folder: Path, count: int) -> list[int]:
+    """How often each of some processes that start at once has compiled the same kernel."""
+    for name, text in SOURCES.items():
+        (folder / name).write_text(text.replace("{amount}", "10"))
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(folder / "cache")}
+    environment["PYTHONPATH"] = os.pathsep.join([str(folder), *sys.path])
+    command = [sys.executable, "-c", AT_ONCE, str(time.time() + 3)]
+    running = [
+        subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
+        for _ in range(count)
+    ]
+    return [int(process.communicate(timeout=120)[0]) for process in running]
+
+
+def test_processes_that_start_at_once_compile_a_kernel_once(tmp_path: Path) -> None:
+    assert sorted(at_once(tmp_path, 3)) == [0, 0, 1]
+
+
+def kernel_file(folder: Path) -> Any:
+    kind: Any = KernelFile
+    return kind(str(folder), "f", "stamp")
+
+
+def test_a_lock_that_is_never_given_back_holds_nobody_up_for_ever(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(jit, "_PATIENCE", 0.1)
+    held, waiting = (kernel_file(tmp_path) for _ in range(2))
+    assert held.load("key") is None
+    assert waiting.load("key") is None
+    waiting.save("key", "code")
+    assert kernel_file(tmp_path).load("key") == "code"
+    held.save("key", "code")
+
+
+def test_what_another_process_has_compiled_meanwhile_is_taken(tmp_path: Path) -> None:
+    compiling, waiting = (kernel_file(tmp_path) for _ in range(2))
+    assert compiling.load("key") is None
+    with ThreadPoolExecutor() as pool:
+        other = pool.submit(waiting.load, "key")
+        time.sleep(0.1)
+        assert not other.done()
+        compiling.save("key", "code")
+        assert other.result(60) == "code"
+    assert waiting._lock is None
 
 
 @pytest.mark.parametrize("folder", ["algebra", "engine", "pipeline"])

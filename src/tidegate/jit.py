@@ -8,7 +8,7 @@ nothing comes of it: in an inner loop, counting took ten times as long as the wo
 therefore counts none. It neither makes arrays nor returns any; those it is given stay alive because
 its caller holds them. What has to make arrays is `allocating`, and leaves the loops to kernels.
 
-What is on disk is Numba's cache but for three things, because many processes start at once, and
+What is on disk is Numba's cache but for four things, because many processes start at once, and
 because kernels contain what they call.
 
 - Machine code has names that no other process gives. Numba numbers the functions of a process, from
@@ -17,6 +17,8 @@ because kernels contain what they call.
   both would take one of them for the other, and crash. Here, numbers start anywhere.
 - A file is named by what it was compiled for, not by a number that another process may take at the
   same time for something else.
+- Who finds nothing there locks the kernel while it compiles it; who comes meanwhile waits, and
+  finds it. So the workers of a new machine, which all start at once, share the work.
 - All of it is out of date when any source is that it may have been made of, not only the one that
   the kernel is in: those of its folder of the house, however deep, and of the folders whose kernels
   all may call.
@@ -24,9 +26,13 @@ because kernels contain what they call.
 
 import hashlib
 import itertools
+import os
 import secrets
+import time
 from collections.abc import Callable
 from functools import lru_cache
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -38,8 +44,11 @@ FunctionIdentity._unique_ids = itertools.count(secrets.randbits(60))
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
+_fcntl: Final[Any] = import_module("fcntl") if find_spec("fcntl") else None  # not on Windows
 _njit: Final[Any] = numba.njit  # whose types do not know `_nrt`
 _SHARED: Final = tuple(Path(__file__).parent / name for name in ("algebra", "engine"))
+_PATIENCE: Final = 120.0  # seconds that somebody else may take to compile a kernel
+_TURN: Final = 0.02  # seconds between two looks
 _OPTIONS: Final = {"cache": True, "nogil": True, "error_model": "numpy"}
 
 
@@ -73,8 +82,56 @@ def allocating(function: Function) -> Function:
 class KernelFile(IndexDataCacheFile):
     """Where the machine code of a function is kept, for each kind of arguments."""
 
+    _lock: int | None = None  # held while this process compiles the function
+
+    def load(self, key: Any) -> Any:
+        """What was compiled for a key; None if nothing was, and nobody else is compiling it."""
+        found = super().load(key)  # type: ignore[no-untyped-call]
+        if found is None and self._take_lock():
+            found = super().load(key)  # type: ignore[no-untyped-call]
+            if found is not None:
+                self._give_lock_back()
+        return found
+
+    def _take_lock(self) -> bool:
+        """Whether somebody else may have compiled it since; the lock is held then, if it could be.
+
+        Nobody waits for ever: not for a process that hangs, nor where nothing can be locked.
+        """
+        if _fcntl is None or self._lock is not None:
+            return False
+        try:
+            os.makedirs(self._cache_path, exist_ok=True)
+            lock = os.open(f"{self._index_path}.lock", os.O_RDWR | os.O_CREAT, 0o666)
+        except OSError:
+            return False
+        late = time.monotonic() + _PATIENCE
+        while time.monotonic() < late:
+            try:
+                _fcntl.flock(lock, _fcntl.LOCK_EX | _fcntl.LOCK_NB)
+            except BlockingIOError:
+                time.sleep(_TURN)
+            except OSError:
+                break
+            else:
+                self._lock = lock
+                return True
+        os.close(lock)
+        return True
+
+    def _give_lock_back(self) -> None:
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
     def save(self, key: Any, data: Any) -> None:
-        """Keep what was compiled for a key, and then say where it is."""
+        """Keep what was compiled for a key, say where it is, and let others have it."""
+        try:
+            self._save(key, data)
+        finally:
+            self._give_lock_back()
+
+    def _save(self, key: Any, data: Any) -> None:
         digest = hashlib.sha256(repr(key).encode()).hexdigest()[:16]
         name = self._index_name.replace(".nbi", f".{digest}.nbc")
         self._save_data(name, data)  # type: ignore[no-untyped-call]
