@@ -210,18 +210,24 @@ PREDICATES = [
 
 @pytest.mark.parametrize("text", PREDICATES, ids=range(len(PREDICATES)))
 def test_what_is_remembered_is_about_as_large_as_is_said(text: str) -> None:
-    """Not half of what it is, whatever the predicate."""
-    known, count = Meanings(), 50
+    """Not half of what it is, whatever the predicate.
+
+    The smallest of a few tries counts: what else the process does or does first is measured, too.
+    """
+    count, grown = 50, []
     trees = [tg.parse(text.replace("x", f"x{i}", 1)).tree for i in range(count)]
     with traced():
-        before = memory()
-        table = Conditions(None, meanings=known)
-        for tree in trees:
-            assert isinstance(tree, Predicate)
-            table.of(tree)
-        del table
-        assert known.nbytes >= (memory() - before) / 2
-    assert len(known) == count
+        for _ in range(3):
+            known = Meanings()
+            before = memory()
+            table = Conditions(None, meanings=known)
+            for tree in trees:
+                assert isinstance(tree, Predicate)
+                table.of(tree)
+            del table
+            grown.append(memory() - before)
+            assert len(known) == count
+    assert known.nbytes >= min(grown) / 2
 
 
 def test_what_was_asked_for_lately_is_remembered() -> None:
