@@ -170,6 +170,40 @@ def _streaming(folder: Path) -> Turn:
     return turn
 
 
+def _forwarding(folder: Path) -> Turn:
+    """Two brokers, and a client of the first whose subscriptions are replaced."""
+    from tidegate.overlay.attributes import Attributes
+    from tidegate.overlay.broker import Broker
+    from tidegate.overlay.messages import Change, Entry, Input, LinkUp, Publish, Send
+    from tidegate.overlay.policy import Choice
+
+    kind = Attributes()
+    brokers = {name: Broker(name, kind, Choice("covering")) for name in ("a", "b")}
+
+    def tell(broker: str, link: str, message: Input) -> None:
+        for effect in brokers[broker].handle(link, message):
+            if isinstance(effect, Send) and effect.link in brokers:
+                tell(effect.link, broker, effect.message)
+
+    tell("a", "b", LinkUp(client=False))
+    tell("b", "a", LinkUp(client=False))
+    tell("a", "ann", LinkUp(client=True))
+
+    def turn(number: int) -> None:
+        ids = range(number * SIZE, (number + 1) * SIZE)
+        gone = tuple(range((number - 1) * SIZE, number * SIZE)) if number else ()
+        for first in range(0, SIZE, STEP):
+            here = slice(first, first + STEP)
+            texts = {i: f"symbol = 'S{i}' AND price < {i}.5 AND a{i} > {i}" for i in ids[here]}
+            new = tuple(Entry(i, kind.parse(text)) for i, text in texts.items())
+            seq = number * -(-SIZE // STEP) + first // STEP + 1
+            tell("a", "ann", Change(seq, add=new, remove=gone[here]))
+        tell("a", "ann", Publish(number + 1, {"symbol": f"S{ids[0]}", "price": 1.0}))
+        assert all(len(broker.routing.wanted) == SIZE for broker in brokers.values())
+
+    return turn
+
+
 WAYS: dict[str, Callable[[Path], Turn]] = {
     "subscriptions of one text": _replacing(lambda i: TEXT),
     "subscriptions with constants of their own": _replacing(
@@ -180,5 +214,6 @@ WAYS: dict[str, Callable[[Path], Turn]] = {
     ),
     "subscriptions in bulk": _in_bulk,
     "updates": _updating,
+    "subscriptions of two brokers": _forwarding,
     f"subscriptions of a store, {STEP} versions each": _streaming,
 }
