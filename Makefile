@@ -45,8 +45,8 @@ hooks: ## let git look at commit messages (.githooks)
 demo: $(STAMP) ## a trading day streamed through Spark while thresholds move
 	$(BIN)/tidegate demo
 
-check: lint ## for every day: lint, types, and the tests that need no Spark, with fewer examples
-	TIDEGATE_QUICK=1 $(PYTEST) -m 'not spark' $(ARGS)
+check: lint ## for every day: lint, types, and the quicker tests that need no Spark
+	TIDEGATE_QUICK=1 $(PYTEST) -m 'not spark and not slow' $(ARGS)
 
 test: $(STAMP) ## all tests, the documentation's examples included
 	$(PYTEST) $(ARGS)

@@ -172,6 +172,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bench.relate, "SUBSCRIPTIONS", 150)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("small")
 def test_benchmarks_print_json_lines() -> None:
     said = run("bench", "parse", "relate", "--json")
@@ -190,6 +191,7 @@ def test_a_wrong_answer_stops_a_benchmark(monkeypatch: pytest.MonkeyPatch) -> No
         list(bench.relate.run())
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("small")
 def test_a_missed_aim_is_named_and_ends_the_check(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bench.relate, "BUDGET", 0)

@@ -115,6 +115,7 @@ def memory() -> int:
     ],
     ids=["one text", "own constants", "own attributes", "table", "updates", "updates at once"],
 )
+@pytest.mark.slow
 def test_what_is_replaced_fifty_times_leaves_no_more_than_the_bound(
     way: Way, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -227,7 +228,9 @@ def test_what_is_remembered_is_about_as_large_as_is_said(text: str) -> None:
             del table
             grown.append(memory() - before)
             assert len(known) == count
-    assert known.nbytes >= min(grown) / 2
+            if known.nbytes >= grown[-1] / 2:
+                return
+    raise AssertionError(f"{known.nbytes} bytes are said, and there are at least {min(grown)}")
 
 
 def test_what_was_asked_for_lately_is_remembered() -> None:

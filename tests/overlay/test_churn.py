@@ -73,6 +73,7 @@ def another(kind: Attributes, number: int) -> Iterator[tuple[int, AttributeFilte
         yield i, kind.parse(text)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("policy", CHOICES)
 @pytest.mark.parametrize("advertisements", [False, True], ids=["open", "advertised"])
 def test_brokers_in_which_everything_is_replaced_do_not_grow(

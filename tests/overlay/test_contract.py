@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 
 from tests.overlay.histories import ACTIONS, CHOICES, PARENTS, POOLS, Action, pool, run
 
-LONG = os.environ.get("TIDEGATE_LONG") == "1"
+LONG, QUICK = (os.environ.get(name) == "1" for name in ("TIDEGATE_LONG", "TIDEGATE_QUICK"))
 
 
 @pytest.mark.parametrize("advertisements", [False, True], ids=["open", "advertised"])
 @pytest.mark.parametrize("kind", POOLS)
 @pytest.mark.parametrize("policy", CHOICES)
 def test_every_policy_keeps_the_contract(policy: str, kind: str, advertisements: bool) -> None:
-    @settings(max_examples=(1_700 if LONG else 60))
+    @settings(max_examples=(1_700 if LONG else 15 if QUICK else 60))
     @given(seed=st.integers(0, 7), parents=PARENTS, actions=ACTIONS)
     def histories(seed: int, parents: list[int], actions: list[Action]) -> None:
         run(pool(kind, seed), CHOICES[policy], parents, actions, advertisements=advertisements)

@@ -193,6 +193,7 @@ def test_overlaps_that_says_no_when_unsure_is_caught() -> None:
     assert caught(unsure(), "covering", advertisements=True, make=Broker)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("policy", ["simple", "covering"])
 def test_values_that_are_lost_beside_a_number_are_caught(
     policy: str, monkeypatch: pytest.MonkeyPatch

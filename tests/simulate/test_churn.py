@@ -15,6 +15,7 @@ from tidegate.simulate.network import Network, Setup
 from tidegate.simulate.topology import line
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("policy", ["covering", "subsumption", "merging"])
 def test_a_network_in_which_everything_is_replaced_does_not_grow(
     policy: str, monkeypatch: pytest.MonkeyPatch

@@ -31,6 +31,7 @@ SEEDS = (1, 2, 5, 6, 12, 17)  # which come upon everything
 LIMITS = (0, 1, 2, 15, 16, 17, 63, 64, 65)
 
 
+@pytest.mark.slow
 def test_no_index_is_out_of_bounds_in_a_build_that_checks_them(tmp_path: Path) -> None:
     path = os.pathsep.join([str(ROOT / "src"), str(ROOT)])
     checked = {"NUMBA_BOUNDSCHECK": "1", "NUMBA_CACHE_DIR": str(tmp_path)}
