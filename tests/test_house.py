@@ -26,6 +26,7 @@ ORDER = (
     "filters",
     "algebra",
     "engine",
+    "papers",
     "overlay",
     "simulate",
     "pipeline",

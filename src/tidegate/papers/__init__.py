@@ -1,0 +1,13 @@
+"""How did the papers do it?
+
+Four papers each keep filters in a structure of their own. All of them are here as their authors
+describe them, so that they can be compared with the engine's box store on the same work, and so
+that any broker can run on any of them. A structure keeps filters of the language under numbers
+that the caller chose, and answers what the box store answers: which filters match an event
+(`match`), cover a filter (`containing`), are covered by it (`contained`), overlap it
+(`overlapping`); or, for the negative space, whether all of them together cover a filter
+(`subsumes`). Where a paper's rule is incomplete, an answer errs outward: a cover may be missed and
+an overlap may be claimed, never the other way round.
+
+- `limit`: what a structure does when it has met its memory limit
+"""
