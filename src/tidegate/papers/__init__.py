@@ -10,4 +10,6 @@ that the caller chose, and answers what the box store answers: which filters mat
 an overlap may be claimed, never the other way round.
 
 - `limit`: what a structure does when it has met its memory limit
+- `predicate_lines`: which predicates on one line hold for a key
+- `predicates`: which predicates a table has, and which of them hold for an event
 """
