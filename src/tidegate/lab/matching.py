@@ -1,9 +1,10 @@
 """What do we measure matching on?
 
-Two workloads on integers, each drawn from a seed: `padres` (conjunctions of a few predicates, as in
-the experiments of PADRES) and `trees` (Boolean trees); a third is `lab.trade`. Each gives
-subscriptions as a user has them, events as an Arrow table, and both again as plain arrays of
-numbers in the narrowest type, which is what a scan with NumPy needs.
+Two workloads on integers, each drawn from a seed: `padres` (conjunctions of a few predicates, after
+the experiments of PADRES; those experiments' own sets are in `lab.padres`) and `trees` (Boolean
+trees); a third is `lab.trade`. Each gives subscriptions as a user has them, events as an Arrow
+table, and both again as plain arrays of numbers in the narrowest type, which is what a scan with
+NumPy needs.
 
 Invariant: the arrays say the same as the filters. Subscription i of `Padres` wants event j if and
 only if `lows[i] <= points[j] <= highs[i]` on every attribute, tree i if its shape holds over the
@@ -32,6 +33,13 @@ VALUES: Final = 1000  # of an attribute of `padres` and `trees`: 0 to 999
 PADRES_A: Final = 2_000  # distinct predicates
 PADRES_B: Final = 5_000
 SHAPES: Final = 400  # of `trees`
+OPERATORS: Final = (
+    Operator.EQUAL,
+    Operator.LESS,
+    Operator.GREATER,
+    Operator.AT_MOST,
+    Operator.AT_LEAST,
+)
 
 
 @dataclass(frozen=True)
@@ -39,13 +47,14 @@ class Pool:
     """Distinct predicates on integers, as many for each attribute, one attribute after another.
 
     Predicate i holds for the values from `lows[i]` to `highs[i]`, or for all others if it is
-    `negated[i]`.
+    `negated[i]`. Attributes have the values from 0 up to `values`, which is left out.
     """
 
     predicates: tuple[Predicate, ...]
     lows: NDArray[np.int16]
     highs: NDArray[np.int16]
     negated: NDArray[np.bool_]
+    values: int = VALUES
 
     @property
     def each(self) -> int:
@@ -94,7 +103,7 @@ class Padres:
 
     def events(self, count: int, seed: int = 0) -> pa.Table:
         """Events that carry every attribute."""
-        return _uniform_events(count, self.seed, seed)
+        return _uniform_events(count, self.pool.values, self.seed, seed)
 
     @property
     def ranges(self) -> Ranges:
@@ -103,7 +112,7 @@ class Padres:
         attributes = np.where(self.parts < 0, -1, self.parts // self.pool.each)
         for k, name in enumerate(ATTRIBUTES):
             lows = np.zeros(len(self), np.int16)
-            highs = np.full(len(self), VALUES - 1, np.int16)
+            highs = np.full(len(self), self.pool.values - 1, np.int16)
             rows, places = np.nonzero(attributes == k)
             asked = self.parts[rows, places]
             lows[rows], highs[rows] = self.pool.lows[asked], self.pool.highs[asked]
@@ -132,12 +141,12 @@ def padres(count: int, predicates: int, seed: int) -> Padres:
     True
     """
     random = np.random.default_rng(seed)
-    pool = _pool(random, predicates)
+    pool = draw_pool(random, predicates)
     order = np.argsort(random.random((count, len(ATTRIBUTES)), np.float32), axis=1)[:, :6]
     parts = (order * pool.each + random.integers(0, pool.each, order.shape)).astype(np.int32)
     sizes = random.integers(2, 6, count, endpoint=True)
     parts[np.arange(6) >= sizes[:, None]] = -1
-    return Padres(_integer_schema(), pool, parts, seed)
+    return Padres(integer_schema(), pool, parts, seed)
 
 
 @dataclass(frozen=True)
@@ -171,7 +180,7 @@ class Trees:
 
     def events(self, count: int, seed: int = 0) -> pa.Table:
         """Events that carry every attribute."""
-        return _uniform_events(count, self.seed, seed)
+        return _uniform_events(count, self.pool.values, self.seed, seed)
 
     def points(self, events: pa.Table) -> Points:
         """The values of events, in the type of the pool's ends."""
@@ -192,60 +201,71 @@ def trees(count: int, seed: int) -> Trees:
     a2 >= 818 AND a15 >= 817 AND (a5 < 232 OR (a8 < 255 AND (a6 <= 891 OR a12 <= 683)) OR ...)
     """
     random = np.random.default_rng(seed)
-    pool = _pool(random, PADRES_B, negations=0.1)
+    pool = draw_pool(random, PADRES_B, negations=0.1)
     shapes = tuple(_shape(random, 6 + k % 7) for k in range(SHAPES))
     chosen = random.integers(0, SHAPES, count, dtype=np.int32)
     leaves = random.integers(0, PADRES_B, (count, 12), dtype=np.int32)
-    return Trees(_integer_schema(), pool, shapes, chosen, leaves, seed)
+    return Trees(integer_schema(), pool, shapes, chosen, leaves, seed)
 
 
-_OPERATORS: Final = (
-    Operator.EQUAL,
-    Operator.LESS,
-    Operator.GREATER,
-    Operator.AT_MOST,
-    Operator.AT_LEAST,
-)
+def draw_pool(
+    random: np.random.Generator,
+    count: int,
+    *,
+    values: int = VALUES,
+    trivial: bool = True,
+    negations: float = 0.0,
+) -> Pool:
+    """So many distinct predicates; of the equalities among them, that share is negated.
 
-
-def _pool(random: np.random.Generator, count: int, negations: float = 0.0) -> Pool:
-    """So many distinct predicates; of the equalities among them, that share is negated."""
+    Unless `trivial`, each holds for some values and not for others.
+    """
     each = count // len(ATTRIBUTES)
-    choices = len(_OPERATORS) * VALUES
-    chosen = np.stack([random.choice(choices, each, replace=False) for _ in ATTRIBUTES]).ravel()
-    kinds, constants = np.divmod(chosen, VALUES)
-    negated = (kinds == _OPERATORS.index(Operator.EQUAL)) & (random.random(len(chosen)) < negations)
+    choices = np.arange(len(OPERATORS) * values)
+    if not trivial:
+        choices = choices[[_tells(*divmod(choice, values), values) for choice in choices.tolist()]]
+    drawn = [random.choice(len(choices), each, replace=False) for _ in ATTRIBUTES]
+    chosen = choices[np.stack(drawn).ravel()]
+    kinds, constants = np.divmod(chosen, values)
+    negated = (kinds == OPERATORS.index(Operator.EQUAL)) & (random.random(len(chosen)) < negations)
     predicates = []
     lows, highs = np.empty(len(chosen), np.int16), np.empty(len(chosen), np.int16)
     for i, (kind, constant) in enumerate(zip(kinds.tolist(), constants.tolist(), strict=True)):
-        operator, mode = _OPERATORS[kind], Mode.FALSE if negated[i] else Mode.TRUE
+        operator, mode = OPERATORS[kind], Mode.FALSE if negated[i] else Mode.TRUE
         predicates.append(Predicate(ATTRIBUTES[i // each], operator, (constant,), mode))
-        lows[i], highs[i] = _ends(operator, constant)
-    return Pool(tuple(predicates), lows, highs, negated)
+        lows[i], highs[i] = _ends(operator, constant, values)
+    return Pool(tuple(predicates), lows, highs, negated, values)
 
 
-def _ends(operator: Operator, constant: int) -> tuple[int, int]:
+def _tells(kind: int, constant: int, values: int) -> bool:
+    """Whether the operator with that number holds for some values, and not for others."""
+    low, high = _ends(OPERATORS[kind], constant, values)
+    return low <= high and (low, high) != (0, values - 1)
+
+
+def _ends(operator: Operator, constant: int, values: int) -> tuple[int, int]:
     match operator:
         case Operator.LESS:
             return 0, constant - 1
         case Operator.AT_MOST:
             return 0, constant
         case Operator.GREATER:
-            return constant + 1, VALUES - 1
+            return constant + 1, values - 1
         case Operator.AT_LEAST:
-            return constant, VALUES - 1
+            return constant, values - 1
         case _:
             return constant, constant
 
 
-def _integer_schema() -> Schema:
+def integer_schema() -> Schema:
+    """Every attribute is a bigint."""
     return Schema(dict.fromkeys(ATTRIBUTES, "bigint"))
 
 
-def _uniform_events(count: int, *seeds: int) -> pa.Table:
+def _uniform_events(count: int, values: int, *seeds: int) -> pa.Table:
     random = np.random.default_rng([*seeds, 1])
-    values = random.integers(0, VALUES, (len(ATTRIBUTES), count))
-    return pa.table(dict(zip(ATTRIBUTES, map(pa.array, values), strict=True)))
+    drawn = random.integers(0, values, (len(ATTRIBUTES), count))
+    return pa.table(dict(zip(ATTRIBUTES, map(pa.array, drawn), strict=True)))
 
 
 def _points(events: pa.Table) -> Points:

@@ -1,0 +1,68 @@
+"""Sets A and B: as many distinct predicates as the paper says, and as many that are covered."""
+
+from collections import Counter
+
+import pytest
+
+from bench.baselines import BruteForce
+from tidegate.filters.expression import Operator, predicates
+from tidegate.lab.matching import ATTRIBUTES
+from tidegate.lab.padres import DISTINCT_A, DISTINCT_B, Choices, conjunctions, set_a, set_b
+
+SETS = {"a": set_a, "b": set_b}
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_the_ranges_match_what_the_filters_match(name: str) -> None:
+    workload = SETS[name](300)
+    events = workload.events(20)
+    found = BruteForce(workload.ranges).pairs(workload.points(events))
+    rows, filters = events.to_pylist(), list(workload.filters())
+    expected = {(j, i) for j, e in enumerate(rows) for i, f in enumerate(filters) if f.matches(e)}
+    assert set(zip(found[0].tolist(), found[1].tolist(), strict=True)) == expected
+    assert len(expected) > 20
+
+
+@pytest.mark.parametrize(("name", "distinct"), [("a", DISTINCT_A), ("b", DISTINCT_B)])
+def test_subscriptions_are_made_of_so_many_distinct_predicates(name: str, distinct: int) -> None:
+    workload = SETS[name](20_000)
+    asked = {p for f in workload.filters() for p in predicates(f.tree)}
+    assert len(asked) == len(set(workload.pool.predicates)) == distinct
+    assert Counter(p.attribute for p in asked) == dict.fromkeys(ATTRIBUTES, distinct // 20)
+    assert {p.operator for p in asked} == {
+        *(Operator.EQUAL, Operator.LESS, Operator.AT_MOST, Operator.GREATER, Operator.AT_LEAST)
+    }
+
+
+def test_every_predicate_holds_for_some_values_and_not_for_others() -> None:
+    for workload in (set_a(1), set_b(1)):
+        pool = workload.pool
+        widths = pool.highs - pool.lows + 1
+        assert widths.min() == 1
+        assert widths.max() == pool.values - 1
+
+
+def test_choices_are_followed() -> None:
+    choices = Choices(values=80, fewest=3, most=4, equalities=0.9, popularity=1.0)
+    workload = conjunctions(4_000, 1_000, 1, choices)
+    sizes: Counter[int] = Counter()
+    operators: Counter[Operator] = Counter()
+    attributes: Counter[str] = Counter()
+    for f in workload.filters():
+        asked = list(predicates(f.tree))
+        sizes[len(asked)] += 1
+        operators.update(p.operator for p in asked)
+        attributes.update(p.attribute for p in asked)
+        assert len(f.attributes) == len(asked)
+    assert sizes.keys() == {3, 4}
+    assert 0.88 < operators[Operator.EQUAL] / operators.total() < 0.92
+    assert attributes["a0"] > 2 * attributes["a4"] > 4 * attributes["a19"]
+    events = workload.events(2_000)
+    assert {events[name].to_numpy().max() for name in ATTRIBUTES} == {79}
+
+
+def test_a_seed_says_it_all() -> None:
+    assert set_a(50, seed=5).table() == set_a(50, seed=5).table()
+    assert set_a(50, seed=5).table() != set_a(50, seed=6).table()
+    assert set_a(50, seed=5).events(9) == set_a(50, seed=5).events(9)
+    assert set_a(50, seed=5).events(9) != set_a(50, seed=5).events(9, seed=1)
