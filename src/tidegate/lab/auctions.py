@@ -247,7 +247,7 @@ def auctions(
 
     >>> workload = auctions(1_000, seed=1, classes=[1])
     >>> print(next(workload.filters()))
-    title = ... AND format = ... AND ((price < ... AND bids < ...) OR (price < ... AND ending < ...))
+    title = ... AND format = ... AND ((price < ... AND bids < ...) OR (price < ... AND ...))
     """
     books = Books(market or Market(), seed)
     random = np.random.default_rng([seed, 2])
