@@ -9,6 +9,7 @@ that the caller chose, and answers what the box store answers: which filters mat
 (`subsumes`). Where a paper's rule is incomplete, an answer errs outward: a cover may be missed and
 an overlap may be claimed, never the other way round.
 
+- `scan`: what it costs to ask one filter after the other
 - `limit`: what a structure does when it has met its memory limit
 - `predicate_lines`: which predicates on one line hold for a key
 - `predicates`: which predicates a table has, and which of them hold for an event
