@@ -33,6 +33,7 @@ from tidegate.overlay.messages import Change, Effect, Input, Publish, Send
 from tidegate.overlay.policy.covering import Covering
 from tidegate.overlay.policy.merging import Merging
 from tidegate.overlay.routing import Asked, Filters, Routing
+from tidegate.overlay.structures import NumberedBoxes
 
 
 class BreaksBeforeMaking(Broker):
@@ -121,7 +122,7 @@ class SureIndex(AttributeIndex):
     """Knows the filters that are certain to overlap."""
 
     def __init__(self) -> None:
-        super().__init__(Space(None))
+        super().__init__(NumberedBoxes(Space(None)))
         self._own: dict[int, Filter] = {}
 
     def add(self, number: int, f: Filter, /) -> None:

@@ -66,6 +66,11 @@ class WordKind:
 
     name: Final = "words"
 
+    def keeping(self, index: str | None, union: str | None) -> "WordKind":
+        assert index is None, "words are asked one by one"
+        assert union is None
+        return self
+
     def index(self) -> ScanIndex:
         return ScanIndex()
 

@@ -1,10 +1,11 @@
 """Filters on attributes, as brokers and policies see them.
 
-The language's own filters, related by the algebra and kept in the engine's box store, which answers
-all four questions of a `FilterIndex`. Shapes are the trees without their constants.
+The language's own filters, related by the algebra and kept in the engine's box store or in another
+of the `structures`. Shapes are the trees without their constants.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from typing import Any, Final
 
 from tidegate.algebra.distribution import Distribution
@@ -12,8 +13,6 @@ from tidegate.algebra.groups import Tried, merge_all
 from tidegate.algebra.merge import Merger as Found
 from tidegate.algebra.merge import assess
 from tidegate.algebra.relate import covers, overlaps
-from tidegate.algebra.union import Union
-from tidegate.engine.boxes.box_store import BoxStore
 from tidegate.engine.boxes.space import Space
 from tidegate.errors import FilterError, MeasureError
 from tidegate.filters import filter as language
@@ -22,6 +21,12 @@ from tidegate.filters.expression import MAX_DEPTH, predicates
 from tidegate.filters.notation import read_tree, spell_tree
 from tidegate.filters.schema import Schema
 from tidegate.overlay.filter import Event, Filter, Merger, Plain
+from tidegate.overlay.structures import (
+    FilterStructure,
+    UnionStructure,
+    index_structure,
+    union_structure,
+)
 
 _NUMBER: Final = 8  # the size of a constant that is no text
 _HOLE: Final = "?"  # where a constant was: no constant is spelled so
@@ -92,72 +97,60 @@ class AttributeFilter:
 
 
 class AttributeIndex:
-    """A `FilterIndex` of attribute filters: a box store under the caller's numbers."""
+    """A `FilterIndex` of attribute filters, kept in a structure of the language's."""
 
-    def __init__(self, space: Space) -> None:
-        self._store = BoxStore(space.schema, space)
-        self._handles: dict[int, int] = {}
-        self._numbers: dict[int, int] = {}
+    def __init__(self, structure: FilterStructure) -> None:
+        self._structure = structure
 
     def __len__(self) -> int:
-        return len(self._handles)
+        return len(self._structure)
 
     def add(self, number: int, f: Filter, /) -> None:
         """Take in a filter under a number that is free."""
-        handle = self._store.add(_in_language(f))
-        self._handles[number] = handle
-        self._numbers[handle] = number
+        self._structure.add(number, _in_language(f))
 
     def update(self, number: int, f: Filter, /) -> None:
         """Put another filter in the place of the one with this number."""
-        self.remove(number)
-        self.add(number, f)
+        self._structure.update(number, _in_language(f))
 
     def remove(self, number: int, /) -> None:
         """Forget the filter with this number."""
-        handle = self._handles.pop(number)
-        del self._numbers[handle]
-        self._store.remove(handle)
+        self._structure.remove(number)
 
     def match(self, event: Event, /) -> list[int]:
         """The filters that match an event."""
-        return self._named(self._store.stab(event).tolist())
+        return self._structure.match(event)
 
     def containing(self, f: Filter, /) -> list[int]:
         """The filters that cover this one."""
-        return self._named(self._store.containing(_in_language(f)).tolist())
+        return self._structure.containing(_in_language(f))
 
     def contained(self, f: Filter, /) -> list[int]:
         """The filters that this one covers."""
-        return self._named(self._store.contained(_in_language(f)).tolist())
+        return self._structure.contained(_in_language(f))
 
     def overlapping(self, f: Filter, /) -> list[int]:
         """The filters that overlap this one."""
-        return self._named(self._store.overlapping(_in_language(f)).tolist())
-
-    def _named(self, handles: list[int]) -> list[int]:
-        numbers = self._numbers
-        return [numbers[handle] for handle in handles]
+        return self._structure.overlapping(_in_language(f))
 
 
 class AttributeUnion:
-    """A `FilterUnion` of attribute filters."""
+    """A `FilterUnion` of attribute filters, kept in a structure of the language's."""
 
-    def __init__(self, schema: Schema | None) -> None:
-        self._union = Union(schema)
-        self._handles: dict[int, int] = {}
+    def __init__(self, structure: UnionStructure) -> None:
+        self._structure = structure
 
     def add(self, number: int, f: Filter, /) -> None:
         """Take in a filter under a number that is free."""
-        self._handles[number] = self._union.add(_in_language(f))
+        self._structure.add(number, _in_language(f))
 
     def remove(self, number: int, /) -> None:
         """Forget the filter with this number."""
-        self._union.remove(self._handles.pop(number))
+        self._structure.remove(number)
 
     def subsumes(self, f: Filter, /) -> bool:
         """Whether every event that matches f is certain to match one of the filters."""
-        return self._union.subsumes(_in_language(f))
+        return self._structure.subsumes(_in_language(f))
 
 
 class Attributes:
@@ -175,6 +168,8 @@ class Attributes:
         self.schema: Final = schema
         self.distribution: Final = distribution
         self._space = Space(schema)
+        self._index = index_structure("boxes")
+        self._union = union_structure("on-demand")
         self._tried = Tried()
         checked = schema if schema is not None and schema.checked else ()
         self._universes = {
@@ -188,13 +183,20 @@ class Attributes:
         f = language.parse(text, self.schema)
         return AttributeFilter(f.bind(**parameters) if parameters else f)
 
+    def keeping(self, index: str | None, union: str | None) -> "Attributes":
+        """The same kind, its filters kept in the structures of these names."""
+        kept = copy(self)
+        kept._index = index_structure(index or "boxes")
+        kept._union = union_structure(union or "on-demand")
+        return kept
+
     def index(self) -> AttributeIndex:
         """An empty index."""
-        return AttributeIndex(self._space)
+        return AttributeIndex(self._index(self._space))
 
     def union(self) -> AttributeUnion:
         """An empty union."""
-        return AttributeUnion(self.schema)
+        return AttributeUnion(self._union(self._space))
 
     def mergers(
         self,

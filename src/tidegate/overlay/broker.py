@@ -89,8 +89,8 @@ class Broker:
         life: int = 1,
     ) -> None:
         self.name: Final = name
-        self.kind: Final = kind
         self.policy: Final = policy or Choice()
+        self.kind: Final = kind.keeping(self.policy.index, self.policy.union)
         self.settings: Final = settings or Settings()
         if not (is_number(life) and life):
             raise TidegateError(f"a life is a number from 1 on, not {life!r}")
@@ -98,7 +98,7 @@ class Broker:
         self.work: Final = Work()
         self.tally: Final = Tally()
         advertisements = self.settings.advertisements
-        self.routing: Final = Routing(kind, self.policy, advertisements, self.work)
+        self.routing: Final = Routing(self.kind, self.policy, advertisements, self.work)
         self._seen: dict[str, int] = {}  # the last number of each publisher
         self._handlers: dict[type, Callable[[Link, Any], list[Effect]]] = {
             Change: self._changed,

@@ -111,6 +111,12 @@ class Kind(Protocol):
     def name(self) -> str:
         """What the kind is called in messages."""
 
+    def keeping(self, index: str | None, union: str | None) -> "Kind":
+        """The same kind, its filters kept in the structures of these names; None: the kind's own.
+
+        `TidegateError` if there is none of that name.
+        """
+
     def index(self) -> FilterIndex:
         """An empty index."""
 

@@ -19,6 +19,7 @@ from tidegate.filters.schema import Schema
 from tidegate.overlay.attributes import Attributes
 from tidegate.overlay.policy import NAMES, Choice
 from tidegate.overlay.settings import Settings
+from tidegate.overlay.structures import INDEXES, UNIONS
 from tidegate.simulate.cost import CostModel
 from tidegate.simulate.link import LinkModel
 from tidegate.simulate.network import CHECKS, Network, Setup
@@ -71,9 +72,10 @@ class Scenario:
     faults: tuple[Fault, ...]
 
     def with_policy(self, name: str) -> "Scenario":
-        """The same with another policy; an IMT is kept where it means something."""
+        """The same with another policy; an IMT and a union are kept where they mean something."""
         imt = self.policy.imt if name == "merging" else 0.0
-        return replace(self, policy=replace(self.policy, name=name, imt=imt))
+        union = self.policy.union if name == "subsumption" else None
+        return replace(self, policy=replace(self.policy, name=name, imt=imt, union=union))
 
     def run(self, progress: Callable[[float], object] = lambda share: None) -> Network:
         """Let it happen until it is quiet; `progress` is told the share of time that is over."""
@@ -174,6 +176,8 @@ def _policy(section: Section) -> Choice:
     found: dict[str, Any] = {
         "name": section.text("name", "covering", among=NAMES),
         "imt": section.number("imt", 0.0),
+        "index": section.text("index", None, among=INDEXES),
+        "union": section.text("union", None, among=UNIONS),
     }
     found |= {key: section.integer(key, None, least=1) for key in ("period", "size", "rate")}
     section.close()

@@ -66,10 +66,11 @@ class Choice:
 
     `imt` is the threshold of imperfect merging (0: only perfect). `period`, `size` and `rate` say
     when subsumption is rebuilt and filters are merged: see `Trigger`. Where none of them is given,
-    that is every 10 ticks, and when 32 more filters are forwarded.
+    that is every 10 ticks, and when 32 more filters are forwarded. `index` and `union` name the
+    structures that filters are kept in (docs/papers.md); where none is given, the kind's own.
 
-    >>> Choice("merging", imt=0.01, size=100).advertisements
-    Choice(name='merging', imt=0.0, period=None, size=100, rate=None)
+    >>> Choice("merging", imt=0.01, size=100).advertisements.imt
+    0.0
     """
 
     name: str = "covering"
@@ -77,6 +78,8 @@ class Choice:
     period: int | None = None
     size: int | None = None
     rate: int | None = None
+    index: str | None = None
+    union: str | None = None
 
     def __post_init__(self) -> None:
         if self.name not in NAMES:
@@ -85,6 +88,8 @@ class Choice:
             raise TidegateError(f"an IMT is a probability, not {self.imt}")
         if self.imt and self.name != "merging":
             raise TidegateError(f"{self.name} has no IMT; merging has")
+        if self.union is not None and self.name != "subsumption":
+            raise TidegateError(f"{self.name} asks no union of filters; subsumption does")
         self.trigger()
 
     @property
@@ -95,7 +100,7 @@ class Choice:
     @property
     def advertisements(self) -> "Choice":
         """The policy for advertisements: merged perfectly at most, and never left out."""
-        return Choice("identity") if self.floods else replace(self, imt=0.0)
+        return replace(self, name="identity" if self.floods else self.name, imt=0.0)
 
     def trigger(self) -> Trigger:
         """A fresh trigger."""
