@@ -24,6 +24,9 @@ Variables: TypeAlias = NDArray[np.int32]
 
 NONE: Final = np.empty(0, np.int32)
 _FIRST_ROOM: Final = 8
+_KEYS: Final = 256  # for which it is remembered what holds,
+_VARIABLES: Final = 1024  # if it is not more than so many variables,
+_LETTERS: Final = 64  # and if the key is no longer than this
 
 
 class Slope:
@@ -37,11 +40,6 @@ class Slope:
 
     def __len__(self) -> int:
         return len(self._keys)
-
-    @property
-    def nbytes(self) -> int:
-        """The memory of the slope, that of the keys themselves not counted."""
-        return self._variables.nbytes + 8 * len(self._keys)
 
     def put(self, key: Any, variable: int) -> None:
         """Put a variable in its place."""
@@ -133,11 +131,7 @@ class OnLine:
         self._listed: dict[int, ValueSet] = {}
         self._members: dict[Any, list[int]] = {}  # the lists in which a key is
         self._loose: dict[int, ValueSet] = {}
-
-    @property
-    def nbytes(self) -> int:
-        """The memory of the slopes."""
-        return self._below.nbytes + self._above.nbytes + self._single.nbytes
+        self._answers: dict[Any, Variables] = {}  # which variables hold for keys asked about
 
     def put(self, variable: int, allowed: ValueSet) -> None:
         """Put a variable in its place."""
@@ -148,6 +142,7 @@ class OnLine:
         self._place(variable, allowed, present=False)
 
     def _place(self, variable: int, allowed: ValueSet, *, present: bool) -> None:
+        self._answers.clear()
         bounds = allowed.spans[self._line.name]
         if allowed.texts and self._line.name == "string":
             self._keep(self._loose, variable, allowed, present)
@@ -197,17 +192,30 @@ class OnLine:
             return bool(after == first + "\0")
         return bool(after == (first_decimal(first + 1) if self._line is DECIMAL else first + 1))
 
-    def holding(self, key: Any, parts: list[Variables]) -> None:
-        """Add those that hold for a key."""
-        parts.append(self._whole.array)
-        parts.append(self._below.after(key))
-        parts.append(self._above.upto(key))
-        parts.append(self._single.at(key))
+    def holding(self, key: Any) -> Variables:
+        """Those that hold for a key; what was found is kept until there is another variable."""
+        found = self._answers.get(key)
+        if found is None:
+            found = self._holding(key)
+            if len(found) <= _VARIABLES and (type(key) is int or len(key) <= _LETTERS):
+                if len(self._answers) == _KEYS:
+                    self._answers.clear()
+                self._answers[key] = found
+        return found
+
+    def _holding(self, key: Any) -> Variables:
+        parts = [
+            self._whole.array,
+            self._below.after(key),
+            self._above.upto(key),
+            self._single.at(key),
+        ]
         if self._members and key in self._members:
             parts.append(np.array(self._members[key], np.int32))
         if self._loose:
             name = self._line.name
             parts.append(self._chosen(self._loose, lambda own: _holds(own, name, key)))
+        return np.concatenate(parts)
 
     def containing(self, allowed: ValueSet) -> Variables:
         """Those in which all of a set lies that is on this line."""

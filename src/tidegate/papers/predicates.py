@@ -33,7 +33,7 @@ from tidegate.filters.valueset import ValueSet, line_of
 from tidegate.papers.predicate_lines import NONE, Bag, OnLine, Variables
 
 _ENTRY: Final = 900  # bytes of a predicate's objects, about: itself, its set, its places
-_BOUND: Final = 80  # bytes of each bound of a set, about
+_BOUND: Final = 80  # bytes of each bound of a set, its place among others included, about
 
 
 class Predicates:
@@ -66,6 +66,10 @@ class Predicates:
         self._columns: dict[str, _Column] = {}
         self._raw_columns = {} if self._checked else self._columns
         self._bytes = 0
+        self.always = Bag()
+        """The variables that surely hold for every event that the schema permits."""
+        self.never = Bag()
+        """The variables that surely hold for none."""
 
     def __len__(self) -> int:
         return len(self._known)
@@ -78,8 +82,7 @@ class Predicates:
     @property
     def nbytes(self) -> int:
         """The memory of the index, about."""
-        columns = {id(c): c for c in (*self._columns.values(), *self._raw_columns.values())}
-        return self._bytes + sum(column.nbytes for column in columns.values())
+        return self._bytes
 
     def __getitem__(self, variable: int) -> Predicate:
         """The predicate of a variable, as it was first written."""
@@ -143,6 +146,10 @@ class Predicates:
         self._column(attribute, self._columns, self.schema).put(variable, own)
         if self._checked:
             self._column(attribute, self._raw_columns, self._raw).put(variable, raw)
+        if universe(attribute, self.schema).within(own):
+            self.always.put(variable)
+        elif own.is_empty():
+            self.never.put(variable)
         self._bytes += _weight(raw)
         return variable
 
@@ -167,6 +174,9 @@ class Predicates:
             self._drop(attribute, self._raw_columns, variable, raw)
         self._predicates[variable] = self._sets[variable] = self._raw_sets[variable] = None
         self._free.append(variable)
+        for bag in (self.always, self.never):
+            if variable in bag.members:
+                bag.drop(variable)
         self._bytes -= _weight(raw)
 
     @staticmethod
@@ -220,10 +230,6 @@ class _Column:
         self._empty = Bag()  # the variables that have none
         self.all = Bag()
 
-    @property
-    def nbytes(self) -> int:
-        return sum(on.nbytes for on in self._on.values())
-
     def put(self, variable: int, own: ValueSet) -> None:
         self.all.put(variable)
         self._spread[variable] = len(own.spans) + own.absent
@@ -258,7 +264,7 @@ class _Column:
         line = line_of(value, self._lines)
         on = self._on.get(line.name)
         if on is not None:
-            on.holding(key_of(line, value), parts)
+            parts.append(on.holding(key_of(line, value)))
 
     def covering(self, allowed: ValueSet) -> Variables:
         if any(line not in self._on for line in allowed.spans):
