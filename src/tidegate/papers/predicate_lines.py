@@ -1,8 +1,9 @@
 """Which predicates on one line hold for a key, hold a set of keys, lie in one or meet one?
 
-On a line (see `filters.lines`) nearly every predicate is one of four things: all keys before some
-key (`<`, `<=`), all from some key on (`>`, `>=`), one single key (`=`), or everything. The first
-three are kept sorted by that key, so that each question is answered by a bisection and a slice.
+On a line (see `filters.lines`) nearly every predicate is one of five things: all keys before some
+key (`<`, `<=`), all from some key on (`>`, `>=`), one single key (`=`), all but one (`<>`), or
+everything. The first four are kept sorted by that key, so that each question is answered by a
+bisection and a slice.
 Lists of single keys (`IN`) are found by their members. Whatever is left, several stretches or
 conditions on text, is **loose**: looked at one by one.
 
@@ -82,6 +83,11 @@ class Slope:
         """The variables whose keys are from `low` up to, but not including, `high`."""
         return self._variables[bisect_left(self._keys, low) : bisect_left(self._keys, high)]
 
+    def outside(self, bounds: b.Bounds) -> list[Variables]:
+        """The variables whose keys are not in a set."""
+        ends = [0, *(bisect_left(self._keys, bound) for bound in bounds), len(self._keys)]
+        return [self._variables[ends[i] : ends[i + 1]] for i in range(0, len(ends), 2)]
+
     def at(self, key: Any) -> Variables:
         """The variables with this very key."""
         return self._variables[bisect_left(self._keys, key) : bisect_right(self._keys, key)]
@@ -128,6 +134,7 @@ class OnLine:
         self._below = Slope()  # by the first key that no longer belongs to it
         self._above = Slope()  # by the first key that does
         self._single = Slope()
+        self._but = Slope()  # by the one key that does not belong to it
         self._listed: dict[int, ValueSet] = {}
         self._members: dict[Any, list[int]] = {}  # the lists in which a key is
         self._loose: dict[int, ValueSet] = {}
@@ -152,6 +159,8 @@ class OnLine:
             self._keep(self._listed, variable, allowed, present)
             for key in bounds[::2]:
                 self._keep_member(key, variable, present)
+        elif self._is_all_but_one(bounds):
+            (self._but.put if present else self._but.drop)(bounds[1], variable)
         else:
             self._keep(self._loose, variable, allowed, present)
 
@@ -192,6 +201,14 @@ class OnLine:
             return bool(after == first + "\0")
         return bool(after == (first_decimal(first + 1) if self._line is DECIMAL else first + 1))
 
+    def _is_all_but_one(self, bounds: b.Bounds) -> bool:
+        return (
+            len(bounds) == 4
+            and bounds[0] <= self._low
+            and bounds[3] >= self._high
+            and self._is_point(*bounds[1:3])
+        )
+
     def holding(self, key: Any) -> Variables:
         """Those that hold for a key; what was found is kept until there is another variable."""
         found = self._answers.get(key)
@@ -209,6 +226,8 @@ class OnLine:
             self._below.after(key),
             self._above.upto(key),
             self._single.at(key),
+            self._but.before(key),
+            self._but.after(key),
         ]
         if self._members and key in self._members:
             parts.append(np.array(self._members[key], np.int32))
@@ -225,6 +244,7 @@ class OnLine:
             self._whole.array,
             self._below.since(bounds[-1]),
             self._above.upto(bounds[0]),
+            *self._but.outside(bounds),
         ]
         if len(bounds) == 2 and self._is_point(*bounds):
             parts.append(self._single.at(bounds[0]))
@@ -249,7 +269,9 @@ class OnLine:
         if bounds[0] <= self._low:
             parts.append(self._below.upto(bounds[1]))
             if bounds[-1] >= self._high and len(bounds) == 2:
-                parts.append(self._whole.array)
+                parts += [self._whole.array, self._but.since(self._low)]
+        if self._is_all_but_one(bounds):
+            parts.append(self._but.at(bounds[1]))
         if bounds[-1] >= self._high:
             parts.append(self._above.since(bounds[-2]))
         for i in range(0, len(bounds), 2):
@@ -277,13 +299,17 @@ class OnLine:
             self._below.after(bounds[0]),
             self._above.before(bounds[-1]),
         ]
+        if len(bounds) == 2 and self._is_point(*bounds):
+            parts += [self._but.before(bounds[0]), self._but.after(bounds[0])]
+        else:
+            parts.append(self._but.since(self._low))
         for i in range(0, len(bounds), 2):
             parts.append(self._single.between(bounds[i], bounds[i + 1]))
         parts += [self._chosen(self._loose, may_meet), self._chosen(self._listed, may_meet)]
         return np.concatenate(parts)
 
     def _all(self) -> Variables:
-        slopes = (self._below, self._above, self._single)
+        slopes = (self._below, self._above, self._single, self._but)
         apart = [np.fromiter(kept, np.int32, len(kept)) for kept in (self._loose, self._listed)]
         everything = [slope.before(self._high) for slope in slopes]
         return np.concatenate([self._whole.array, *everything, *apart])
