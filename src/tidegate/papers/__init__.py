@@ -13,4 +13,5 @@ an overlap may be claimed, never the other way round.
 - `limit`: what a structure does when it has met its memory limit
 - `predicate_lines`: which predicates on one line hold for a key
 - `predicates`: which predicates a table has, and which of them hold for an event
+- `mbd`: decision diagrams that share their nodes (Li, Hou, Jacobsen 2005)
 """
