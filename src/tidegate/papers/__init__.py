@@ -14,4 +14,5 @@ an overlap may be claimed, never the other way round.
 - `predicate_lines`: which predicates on one line hold for a key
 - `predicates`: which predicates a table has, and which of them hold for an event
 - `mbd`: decision diagrams that share their nodes (Li, Hou, Jacobsen 2005)
+- `poset`: filters under the filters that cover them (Jayaram, Jayalath, Eugster 2010)
 """

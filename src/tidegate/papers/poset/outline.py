@@ -1,0 +1,141 @@
+"""Can one filter cover another at all?
+
+Most pairs of filters have nothing to do with each other, and a few integers tell: how far each of
+them reaches on the attributes that limit it. That is its **outline**. Values of all families stand
+in one order of 63 bits, weakly: what is smaller is not larger there, though it may be the same
+(texts keep their first seven bytes, doubles most of their digits). So of two outlines that do not
+fit, neither do the filters; of two that fit, the algebra has to say.
+
+This is no part of the poset as it is published. There, a new filter is compared with every root,
+and there may be a hundred thousand of them. It still is: with most of them by their outlines.
+
+Invariant: if `covers(f, g)`, and g is not loose, the outline of g fits into that of f; if f and g
+overlap, their outlines meet.
+"""
+
+from collections.abc import Iterable
+from functools import lru_cache
+from hashlib import blake2b
+from typing import Any, Final, NamedTuple, TypeAlias
+
+from tidegate.algebra.normal import Box, boxes
+from tidegate.filters.filter import Filter
+from tidegate.filters.lines import TOP, double_key
+from tidegate.filters.meaning import universe
+from tidegate.filters.values import MAX_PRECISION
+from tidegate.filters.valueset import ValueSet
+
+Reach: TypeAlias = tuple[int, int]
+"""From where to where values go, both ends included."""
+
+_BITS: Final = 59  # of a key within its line; the bits above say which line it is
+_MIDDLE: Final = 1 << (_BITS - 1)
+_BYTES: Final = _BITS // 8  # of a text
+_DOUBLE: Final = 5  # bits of a double that are left out
+_UNIT: Final = 10**MAX_PRECISION  # of the line of all decimals
+_RANKS: Final = {
+    "boolean": 1,
+    "bigint": 2,  # numbers of all types go together, as doubles
+    "double": 2,
+    "decimal": 2,
+    "float": 3,
+    "string": 4,
+    "date": 5,
+    "timestamp": 6,
+    "other": 7,
+}
+_NAMES: Final = 8192  # attributes whose numbers are kept
+
+
+class Outline(NamedTuple):
+    """How far a filter reaches on the attributes that limit it, the narrowest first.
+
+    Attributes are numbers. A filter is **loose** if it may be smaller than it looks: conditions on
+    text may take anything away from it. Then its outline says nothing about who covers it.
+    """
+
+    attributes: tuple[int, ...]
+    lows: tuple[int, ...]
+    highs: tuple[int, ...]
+    loose: bool
+
+
+def outline(f: Filter) -> Outline:
+    """The outline of a filter, all parameters bound.
+
+    >>> from tidegate.filters.filter import parse
+    >>> len(outline(parse("price < 10 AND (symbol = 'IBM' OR symbol = 'SAP')")).attributes)
+    2
+    """
+    own = boxes(f)
+    if not own:
+        return Outline((), (), (), True)
+    found = []
+    for name in _limited(own):
+        whole = _reach(universe(name, f.schema))
+        low, high = _hull(box.sets[name] for box in own)
+        if (low, high) != whole:
+            found.append((high - low, number_of(name), low, high))
+    found.sort()
+    return Outline(
+        tuple([each[1] for each in found]),
+        tuple([each[2] for each in found]),
+        tuple([each[3] for each in found]),
+        not all(box.certain and not _texts(box) for box in own),
+    )
+
+
+@lru_cache(maxsize=_NAMES)
+def number_of(attribute: str) -> int:
+    """A number for an attribute, the same everywhere.
+
+    Should two attributes have the same number, covers would be missed, and none claimed.
+    """
+    digest = blake2b(attribute.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(digest, "little", signed=True)
+
+
+def _limited(own: tuple[Box, ...]) -> list[str]:
+    """The attributes that all boxes limit."""
+    first, *others = own
+    return [name for name in first.sets if all(name in box.sets for box in others)]
+
+
+def _texts(box: Box) -> bool:
+    return any(allowed.texts for allowed in box.sets.values())
+
+
+def _hull(sets: Iterable[ValueSet]) -> Reach:
+    reaches = [_reach(each) for each in sets]
+    return min(low for low, _ in reaches), max(high for _, high in reaches)
+
+
+def _reach(allowed: ValueSet) -> Reach:
+    """From where to where the values of a set go; the set is not empty."""
+    ends = [0] if allowed.absent else []
+    for line, bounds in allowed.spans.items():
+        last = bounds[-1] if line == "string" else bounds[-1] - 1
+        ends += (_place(line, bounds[0]), _place(line, last))
+    return min(ends), max(ends)
+
+
+def _place(line: str, key: Any) -> int:
+    """Where a key of a line stands in the one order."""
+    return (_RANKS[line] << _BITS) + _squeezed(line, key)
+
+
+def _squeezed(line: str, key: Any) -> int:
+    """A key in 59 bits, in the same order, weakly."""
+    if line == "string":
+        if key is TOP:
+            return (1 << _BITS) - 1
+        # A character has a byte at least: no need to write down more of a long text.
+        text = key[:_BYTES].encode("utf-8", "surrogatepass")[:_BYTES]
+        return int.from_bytes(text.ljust(_BYTES, b"\0"), "big")
+    if line == "bigint":
+        key = double_key(float(key))
+    elif line == "decimal":
+        key = double_key(key / _UNIT)
+    if _RANKS[line] == _RANKS["double"]:
+        key >>= _DOUBLE
+    return int(min(max(key, -_MIDDLE), _MIDDLE - 1)) + _MIDDLE
