@@ -37,11 +37,15 @@ class Diagram:
 
     def covers(self, one: Node, other: Node) -> bool:
         """Whether the algebra decides that one covers the other."""
+        if not other.outline.within(one.outline):
+            return False
         self.compared += 1
         return covers(one.filter, other.filter)
 
     def overlaps(self, one: Node, other: Node) -> bool:
         """Whether some event may match both."""
+        if not one.outline.meets(other.outline):
+            return False
         self.compared += 1
         return overlaps(one.filter, other.filter)
 

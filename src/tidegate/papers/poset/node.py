@@ -75,11 +75,9 @@ class Sieve:
             self._nodes.append(node)
             if row == len(self._counts):
                 self._grow()
-        known = node.outline
-        count = min(len(known.attributes), _LIMITS)
-        self._limits[0, row, :count] = known.attributes[:count]
-        self._limits[1, row, :count] = known.lows[:count]
-        self._limits[2, row, :count] = known.highs[:count]
+        rows = _array(node.outline)[:, :_LIMITS]
+        count = rows.shape[1]
+        self._limits[:, row, :count] = rows
         self._counts[row] = count
         self.mark(node)
 
@@ -88,7 +86,7 @@ class Sieve:
         row = self._rows.get(node)
         if row is not None:
             known = node.outline
-            unsure = known.loose or len(known.attributes) > _LIMITS
+            unsure = known.loose or len(known.limits) > _LIMITS
             parent = kernels.PARENT if node.below else 0
             self._flags[row] = parent | (kernels.UNSURE if unsure else 0)
 
@@ -146,7 +144,9 @@ class Sieve:
 
 
 def _array(known: Outline) -> kernels.Limits:
-    return np.array([known.attributes, known.lows, known.highs], np.int64)
+    reaches = known.limits.values()
+    ends = ([low for low, _ in reaches], [high for _, high in reaches])
+    return np.array([list(known.limits), *ends], np.int64)
 
 
 def ancestors(node: Node) -> set[Node]:

@@ -9,8 +9,8 @@ fit, neither do the filters; of two that fit, the algebra has to say.
 This is no part of the poset as it is published. There, a new filter is compared with every root,
 and there may be a hundred thousand of them. It still is: with most of them by their outlines.
 
-Invariant: if `covers(f, g)`, and g is not loose, the outline of g fits into that of f; if f and g
-overlap, their outlines meet.
+Invariant: if `covers(f, g)`, the outline of g is within that of f; if f and g overlap, their
+outlines meet.
 """
 
 from collections.abc import Iterable
@@ -54,35 +54,48 @@ class Outline(NamedTuple):
     text may take anything away from it. Then its outline says nothing about who covers it.
     """
 
-    attributes: tuple[int, ...]
-    lows: tuple[int, ...]
-    highs: tuple[int, ...]
+    limits: dict[int, Reach]
     loose: bool
+
+    def within(self, other: "Outline") -> bool:
+        """Whether a filter with this outline may lie in one with the other."""
+        if not self.loose:
+            mine = self.limits
+            for attribute, (low, high) in other.limits.items():
+                own = mine.get(attribute)
+                if own is None or own[0] < low or high < own[1]:
+                    return False
+        return True
+
+    def meets(self, other: "Outline") -> bool:
+        """Whether a filter with this outline may overlap one with the other."""
+        mine = self.limits
+        for attribute, (low, high) in other.limits.items():
+            own = mine.get(attribute)
+            if own is not None and (own[1] < low or high < own[0]):
+                return False
+        return True
 
 
 def outline(f: Filter) -> Outline:
     """The outline of a filter, all parameters bound.
 
     >>> from tidegate.filters.filter import parse
-    >>> len(outline(parse("price < 10 AND (symbol = 'IBM' OR symbol = 'SAP')")).attributes)
-    2
+    >>> one = outline(parse("price < 10 AND (symbol = 'IBM' OR symbol = 'SAP')"))
+    >>> other = outline(parse("price BETWEEN 20 AND 30"))
+    >>> len(one.limits), one.within(other), one.meets(other)
+    (2, False, False)
     """
     own = boxes(f)
     if not own:
-        return Outline((), (), (), True)
+        return Outline({}, True)
     found = []
     for name in _limited(own):
-        whole = _reach(universe(name, f.schema))
         low, high = _hull(box.sets[name] for box in own)
-        if (low, high) != whole:
+        if (low, high) != _reach(universe(name, f.schema)):
             found.append((high - low, number_of(name), low, high))
-    found.sort()
-    return Outline(
-        tuple([each[1] for each in found]),
-        tuple([each[2] for each in found]),
-        tuple([each[3] for each in found]),
-        not all(box.certain and not _texts(box) for box in own),
-    )
+    limits = {number: (low, high) for _, number, low, high in sorted(found)}
+    return Outline(limits, not all(box.certain and not _texts(box) for box in own))
 
 
 @lru_cache(maxsize=_NAMES)

@@ -98,6 +98,10 @@ class Poset:
         """The nodes that nothing covers."""
         return list(self._diagram.top.below)
 
+    def get(self, number: int, /) -> Filter:
+        """The filter with this number; KeyError if there is none."""
+        return self._filters[number]
+
     def lub(self) -> Filter:
         """The least upper bound: the root, or the OR of all roots and of what is kept aside."""
         found = [root.filter for root in self._diagram.top.below]

@@ -94,7 +94,9 @@ class Variables:
     def _change(self, asked: dict[int, dict[str, Any]]) -> list[int]:
         filters = {}
         for number, values in asked.items():
-            filters[number] = self._patterns[number].bind(**{**self._values[number], **values})
+            f = self._patterns[number].bind(**{**self._values[number], **values})
+            if f != self.poset.get(number):
+                filters[number] = f
         self.poset.update_many(filters)
         for number, values in asked.items():
             self._values[number].update(values)
