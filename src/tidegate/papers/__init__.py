@@ -15,4 +15,5 @@ an overlap may be claimed, never the other way round.
 - `predicates`: which predicates a table has, and which of them hold for an event
 - `mbd`: decision diagrams that share their nodes (Li, Hou, Jacobsen 2005)
 - `poset`: filters under the filters that cover them (Jayaram, Jayalath, Eugster 2010)
+- `negative`: the part of the content space that no filter covers (Jafarpour and others 2008)
 """
