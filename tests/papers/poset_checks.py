@@ -96,7 +96,10 @@ def _sieved(node: Node) -> list[str]:
     for child, row in sieve._rows.items():
         count = int(sieve._counts[row])
         known = [[number, *reach] for number, reach in child.outline.limits.items()][:count]
-        if sieve._nodes[row] is not child or sieve._limits[:, row, :count].T.tolist() != known:
+        if (
+            sieve._nodes[row] is not child
+            or sieve._limits[:3, row, : len(known)].T.tolist() != known
+        ):
             found.append(f"the sieve of {node} has another outline for {child}")
         if bool(sieve._flags[row] & PARENT) is not bool(child.below):
             found.append(f"the sieve of {node} does not know whether {child} has children")

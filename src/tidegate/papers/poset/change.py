@@ -16,7 +16,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 
-from tidegate.filters.expression import Node, Predicate, Slot, map_predicates
+from tidegate.filters.expression import And, Node, Or, Predicate, Slot, map_predicates
 from tidegate.filters.filter import Filter
 
 
@@ -49,8 +49,28 @@ def change(gone: Iterable[Filter], come: Iterable[Filter]) -> Change:
     gone, come = tuple(gone), tuple(come)
     if not gone and not come:
         return Change(Bound.SAME)
-    alike = len(gone) == len(come) and Counter(map(shape, gone)) == Counter(map(shape, come))
+    alike = len(gone) == len(come)
+    if len(gone) == 1 == len(come):
+        alike = same_shape(gone[0].tree, come[0].tree)
+    elif alike:
+        alike = Counter(map(shape, gone)) == Counter(map(shape, come))
     return Change(Bound.CONSTANTS if alike else Bound.STRUCTURE, gone, come)
+
+
+def same_shape(one: Node, other: Node) -> bool:
+    """Whether two trees differ in constants only: whether their filters have the same `shape`."""
+    if isinstance(one, Predicate) and isinstance(other, Predicate):
+        return (
+            one.attribute == other.attribute
+            and one.operator is other.operator
+            and one.mode is other.mode
+            and len(one.constants) == len(other.constants)
+        )
+    if isinstance(one, And | Or) and type(one) is type(other):
+        assert isinstance(other, And | Or)
+        parts = one.parts, other.parts
+        return len(parts[0]) == len(parts[1]) and all(map(same_shape, *parts))
+    return one == other
 
 
 def shape(f: Filter) -> Node:

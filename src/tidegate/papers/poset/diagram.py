@@ -64,9 +64,14 @@ class Diagram:
 
         Some that overlap nothing are covered by everything: those that are loose are not left out.
         """
-        if parent.sieve is None:
-            return ((child, True) for child in parent.below)
-        return parent.sieve.meeting(new.outline, parents=True)
+        if parent.sieve is not None:
+            return parent.sieve.meeting(new.outline, parents=True)
+        known = new.outline
+        return (
+            (child, inside)
+            for child in parent.below
+            if (inside := child.outline.within(known)) or child.below
+        )
 
     # -- changes
 

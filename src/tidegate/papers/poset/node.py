@@ -13,7 +13,7 @@ MANY: Final = 16
 """Children that are compared one by one; more have a sieve."""
 _LIMITS: Final = 4  # of an outline that a sieve keeps
 _ROOM: Final = 32  # rows of a sieve to begin with
-_ROW: Final = 3 * 8 * _LIMITS + 2 + 8  # bytes
+_ROW: Final = 4 * 8 * _LIMITS + 2 + 8  # bytes
 
 
 class Node:
@@ -50,7 +50,7 @@ class Sieve:
         room = max(_ROOM, 2 * len(nodes))
         self._nodes: list[Node] = []
         self._rows: dict[Node, int] = {}
-        self._limits = np.zeros((3, room, _LIMITS), np.int64)
+        self._limits = np.zeros((4, room, _LIMITS), np.int64)
         self._counts = np.zeros(room, np.uint8)
         self._flags = np.zeros(room, np.uint8)
         self._found = np.zeros(room, np.int64)
@@ -86,7 +86,7 @@ class Sieve:
         row = self._rows.get(node)
         if row is not None:
             known = node.outline
-            unsure = known.loose or len(known.limits) > _LIMITS
+            unsure = known.blind or len(known.limits) + len(known.soft) > _LIMITS
             parent = kernels.PARENT if node.below else 0
             self._flags[row] = parent | (kernels.UNSURE if unsure else 0)
 
@@ -105,12 +105,10 @@ class Sieve:
 
     def around(self, known: Outline) -> Iterator[Node]:
         """The nodes that may cover something with this outline."""
-        if known.loose:
+        if known.blind:
             return iter(self._nodes)
-        attributes, lows, highs = self._limits
-        count = kernels.around(
-            len(self._nodes), attributes, lows, highs, self._counts, _array(known), self._found
-        )
+        rows = len(self._nodes)
+        count = kernels.around(rows, self._limits, self._counts, _array(known), self._found)
         return map(self._nodes.__getitem__, self._found[:count].tolist())
 
     def meeting(self, known: Outline, *, parents: bool = False) -> Iterator[tuple[Node, bool]]:
@@ -118,15 +116,13 @@ class Sieve:
 
         With `parents`, nodes that it does not cover are left out if nothing hangs under them.
         """
-        attributes, lows, highs = self._limits
         count = kernels.within(
             len(self._nodes),
-            attributes,
-            lows,
-            highs,
+            self._limits,
             self._counts,
             self._flags,
             _array(known),
+            len(known.limits),
             parents,
             self._found,
         )
@@ -135,7 +131,7 @@ class Sieve:
 
     def _grow(self) -> None:
         room = 2 * len(self._counts)
-        limits = np.zeros((3, room, _LIMITS), np.int64)
+        limits = np.zeros((4, room, _LIMITS), np.int64)
         limits[:, : len(self._counts)] = self._limits
         self._limits = limits
         self._counts = np.resize(self._counts, room)
@@ -144,9 +140,14 @@ class Sieve:
 
 
 def _array(known: Outline) -> kernels.Limits:
-    reaches = known.limits.values()
-    ends = ([low for low, _ in reaches], [high for _, high in reaches])
-    return np.array([list(known.limits), *ends], np.int64)
+    """An outline as columns; soft attributes that have no limits come last."""
+    rows = [(number, *reach, number in known.soft) for number, reach in known.limits.items()]
+    rows += [
+        (number, kernels.LOWEST, kernels.HIGHEST, True)
+        for number in sorted(known.soft)
+        if number not in known.limits
+    ]
+    return np.array(rows, np.int64).reshape(-1, 4).T.copy()
 
 
 def ancestors(node: Node) -> set[Node]:

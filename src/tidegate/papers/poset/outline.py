@@ -50,21 +50,42 @@ _NAMES: Final = 8192  # attributes whose numbers are kept
 class Outline(NamedTuple):
     """How far a filter reaches on the attributes that limit it, the narrowest first.
 
-    Attributes are numbers. A filter is **loose** if it may be smaller than it looks: conditions on
-    text may take anything away from it. Then its outline says nothing about who covers it.
+    Attributes are numbers. On those that are **soft**, the filter may be smaller than it looks:
+    conditions on text may take anything away from it. A filter without a normal form is **blind**:
+    nothing is known of it.
     """
 
     limits: dict[int, Reach]
-    loose: bool
+    soft: frozenset[int] = frozenset()
+    blind: bool = False
+
+    @property
+    def loose(self) -> bool:
+        """Whether the algebra may fail to decide what the filter is covered by."""
+        return self.blind or bool(self.soft)
 
     def within(self, other: "Outline") -> bool:
         """Whether a filter with this outline may lie in one with the other."""
-        if not self.loose:
-            mine = self.limits
-            for attribute, (low, high) in other.limits.items():
-                own = mine.get(attribute)
-                if own is None or own[0] < low or high < own[1]:
+        if self.soft or self.blind:
+            return self._softly_within(other)
+        mine = self.limits
+        for attribute, (low, high) in other.limits.items():
+            own = mine.get(attribute)
+            if own is None or own[0] < low or high < own[1]:
+                return False
+        return True
+
+    def _softly_within(self, other: "Outline") -> bool:
+        """The same; on soft attributes, the one only has to touch the other."""
+        if self.blind:
+            return True
+        for attribute, (low, high) in other.limits.items():
+            own = self.limits.get(attribute)
+            if attribute in self.soft:
+                if own is not None and (own[1] < low or high < own[0]):
                     return False
+            elif own is None or own[0] < low or high < own[1]:
+                return False
         return True
 
     def meets(self, other: "Outline") -> bool:
@@ -88,14 +109,17 @@ def outline(f: Filter) -> Outline:
     """
     own = boxes(f)
     if not own:
-        return Outline({}, True)
+        return Outline({}, blind=True)
     found = []
     for name in _limited(own):
         low, high = _hull(box.sets[name] for box in own)
         if (low, high) != _reach(universe(name, f.schema)):
             found.append((high - low, number_of(name), low, high))
-    limits = {number: (low, high) for _, number, low, high in sorted(found)}
-    return Outline(limits, not all(box.certain and not _texts(box) for box in own))
+    soft = [name for box in own for name, allowed in box.sets.items() if allowed.texts]
+    return Outline(
+        {number: (low, high) for _, number, low, high in sorted(found)},
+        frozenset(map(number_of, soft)),
+    )
 
 
 @lru_cache(maxsize=_NAMES)
@@ -112,10 +136,6 @@ def _limited(own: tuple[Box, ...]) -> list[str]:
     """The attributes that all boxes limit."""
     first, *others = own
     return [name for name in first.sets if all(name in box.sets for box in others)]
-
-
-def _texts(box: Box) -> bool:
-    return any(allowed.texts for allowed in box.sets.values())
 
 
 def _hull(sets: Iterable[ValueSet]) -> Reach:
