@@ -2,13 +2,14 @@
 
 Directly below those that cover it and cover nothing else that does, directly above what it covers
 and nothing else that it covers does. `find` looks for both from the roots downward: only below what
-covers the filter for the former, and only below what overlaps it for the latter. Where something
+covers the filter for the former, and only below what may overlap it for the latter. Where something
 covers it, the latter are among what hangs under that; where nothing does, they may be anywhere.
 
 `find_again` is for a filter that was in the poset before with other constants: UPDATE in Fig. 6 of
-Jayaram, Jayalath, Eugster, *Parametric Subscriptions* (2010), which "re-orders the poset if
-needed". Whether it is needed cannot be seen at the node alone. Its links may all still hold, and
-its filter may now cover, or be covered by, one that it had nothing to do with. But one half can:
+Jayaram, Jayalath, Eugster, *Parametric Subscriptions* (2010), which has the poset put in order
+where that is necessary. Whether it is cannot be seen at the node alone. Its links may all still
+hold, and its filter may now cover, or be covered by, one that it had nothing to do with. But half
+of it can be seen there:
 
 - a filter that has become *wider* is covered by nothing new, so who covers it is found upward from
   where it hangs; and it still covers what it did;
@@ -141,7 +142,7 @@ def covered(
                 seen.update(node.below)
             elif node is not old and inside and diagram.covers(new, node):
                 found[node] = None
-            elif node.below and diagram.overlaps(node, new):
+            elif node.below and node.outline.meets(new.outline):
                 stack.append(node)
 
     def highest(node: Node) -> bool:
