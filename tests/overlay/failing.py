@@ -9,11 +9,12 @@ Between a cut and the next time that all links are up and nothing is under way, 
 """
 
 import json
+from random import Random
 from typing import Any
 
 from hypothesis import strategies as st
 
-from tests.overlay.histories import NUMBER, WHAT, Action, Pool, act
+from tests.overlay.histories import NUMBER, WHAT, Action, Pool, act, finish
 from tests.overlay.world import Mark, Subscription, SubscriptionMark, World
 from tidegate.overlay.broker import Broker
 from tidegate.overlay.messages import (
@@ -26,6 +27,7 @@ from tidegate.overlay.messages import (
     Restart,
     Send,
 )
+from tidegate.overlay.policy import Choice
 
 FAILURES = ["cut"] * 3 + ["mend"] * 2 + ["restart", "save", "lose memory"]
 FAILING_ACTIONS = st.lists(
@@ -169,3 +171,47 @@ def fail(world: FailingWorld, pool: Pool, action: Action) -> None:
         world.lose_memory(broker)
     else:
         act(world, pool, action)
+
+
+def state(broker: Broker, *without: str) -> dict[str, Any]:
+    """A broker's snapshot without some of it."""
+    found = json.loads(json.dumps(broker.snapshot()))
+    return {name: part for name, part in found.items() if name not in without}
+
+
+def states(world: World, *without: str) -> dict[str, Any]:
+    return {name: state(broker, *without) for name, broker in world.brokers.items()}
+
+
+def begin(make: type[World], own: Pool, choice: Choice, parents: list[int], offers: bool) -> Any:
+    world = make(own.kind, choice, parents, advertisements=offers)
+    if offers:
+        world.advertise(world.clients[0], own.filter(9, 0))
+    return world
+
+
+def live_twice(
+    own: Pool,
+    choice: Choice,
+    parents: list[int],
+    actions: list[Action],
+    *,
+    offers: bool,
+    seed: int,
+) -> None:
+    """Two worlds with the same history; in one, brokers are restored again and again."""
+    rng = Random(seed)
+    one, other = (begin(FailingWorld, own, choice, parents, offers) for _ in range(2))
+    for action in actions:
+        fail(one, own, action)
+        fail(other, own, action)
+        if rng.random() < 0.3:
+            one.tick("b0")
+            other.tick("b0")
+        assert other.effects == one.effects
+        for broker in other.brokers:
+            if rng.random() < 0.5:
+                other.forget_and_remember(broker)
+    assert states(other) == states(one)
+    other.mend_all()
+    finish(other, own)

@@ -14,7 +14,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.overlay.failing import FAILING_ACTIONS, FailingWorld, fail
+from tests.overlay.failing import (
+    FAILING_ACTIONS,
+    FailingWorld,
+    begin,
+    fail,
+    live_twice,
+    state,
+    states,
+)
 from tests.overlay.histories import (
     CHOICES,
     NUMBER,
@@ -53,23 +61,6 @@ ACTIONS = st.lists(st.tuples(WHAT, NUMBER, NUMBER, NUMBER), min_size=10, max_siz
 EVERY_POLICY = pytest.mark.parametrize("policy", CHOICES)
 
 
-def state(broker: Broker, *without: str) -> dict[str, Any]:
-    """A broker's snapshot without some of it."""
-    found = json.loads(json.dumps(broker.snapshot()))
-    return {name: part for name, part in found.items() if name not in without}
-
-
-def states(world: World, *without: str) -> dict[str, Any]:
-    return {name: state(broker, *without) for name, broker in world.brokers.items()}
-
-
-def begin(make: type[World], own: Pool, policy: str, parents: list[int], offers: bool) -> Any:
-    world = make(own.kind, CHOICES[policy], parents, advertisements=offers)
-    if offers:
-        world.advertise(world.clients[0], own.filter(9, 0))
-    return world
-
-
 @EVERY_POLICY
 def test_a_broker_that_was_restored_has_the_same_future(policy: str) -> None:
     @settings(max_examples=EXAMPLES)
@@ -77,21 +68,7 @@ def test_a_broker_that_was_restored_has_the_same_future(policy: str) -> None:
     def histories(
         kind: str, offers: bool, parents: list[int], actions: list[Action], seed: int
     ) -> None:
-        own, rng = pool(kind), Random(seed)
-        one, other = (begin(FailingWorld, own, policy, parents, offers) for _ in range(2))
-        for action in actions:
-            fail(one, own, action)
-            fail(other, own, action)
-            if rng.random() < 0.3:
-                one.tick("b0")
-                other.tick("b0")
-            assert other.effects == one.effects
-            for broker in other.brokers:
-                if rng.random() < 0.5:
-                    other.forget_and_remember(broker)
-        assert states(other) == states(one)
-        other.mend_all()
-        finish(other, own)
+        live_twice(pool(kind), CHOICES[policy], parents, actions, offers=offers, seed=seed)
 
     histories()
 
@@ -126,7 +103,7 @@ def test_a_policy_that_was_restored_has_the_same_future(policy: str, seed: int) 
 
 def test_a_restored_broker_has_seen_what_it_had_seen() -> None:
     own = pool("words")
-    world = begin(World, own, "covering", [0], False)
+    world = begin(World, own, CHOICES["covering"], [0], False)
     world.subscribe("b1.0", own.kind.read("abc"))
     world.settle()
     world.publish("b0.0", {"word": "a"})
@@ -177,8 +154,8 @@ def test_what_comes_again_changes_nothing(policy: str) -> None:
     @given(kind=KINDS, offers=st.booleans(), parents=PARENTS, actions=ACTIONS)
     def histories(kind: str, offers: bool, parents: list[int], actions: list[Action]) -> None:
         own = pool(kind)
-        one = begin(World, own, policy, parents, offers)
-        other = begin(RepeatingWorld, own, policy, parents, offers)
+        one = begin(World, own, CHOICES[policy], parents, offers)
+        other = begin(RepeatingWorld, own, CHOICES[policy], parents, offers)
         for action in actions:
             act(one, own, action)
             act(other, own, action)
@@ -194,7 +171,7 @@ def test_a_snapshot_and_what_was_written_down_since_give_the_same_state(policy: 
     @given(kind=KINDS, offers=st.booleans(), parents=PARENTS, actions=FAILING_ACTIONS)
     def histories(kind: str, offers: bool, parents: list[int], actions: list[Action]) -> None:
         own = pool(kind)
-        world = begin(FailingWorld, own, policy, parents, offers)
+        world = begin(FailingWorld, own, CHOICES[policy], parents, offers)
         for action in actions:
             fail(world, own, action)
         for name, broker in world.brokers.items():
@@ -210,7 +187,7 @@ def test_nothing_is_lost_when_links_go_down_and_brokers_stop(policy: str) -> Non
     @given(kind=KINDS, offers=st.booleans(), parents=PARENTS, actions=FAILING_ACTIONS)
     def histories(kind: str, offers: bool, parents: list[int], actions: list[Action]) -> None:
         own = pool(kind)
-        world = begin(FailingWorld, own, policy, parents, offers)
+        world = begin(FailingWorld, own, CHOICES[policy], parents, offers)
         for action in actions:
             fail(world, own, action)
         world.mend_all()
@@ -221,7 +198,7 @@ def test_nothing_is_lost_when_links_go_down_and_brokers_stop(policy: str) -> Non
 
 def test_what_was_heard_is_not_sent_again_when_a_link_comes_up() -> None:
     own = pool("words")
-    world = begin(FailingWorld, own, "simple", [0], False)
+    world = begin(FailingWorld, own, CHOICES["simple"], [0], False)
     world.subscribe("b0.0", own.kind.read("a"))
     world.move(0)  # it arrives; that it did is lost
     world.subscribe("b0.0", own.kind.read("b"))  # this one is lost as well
@@ -249,7 +226,7 @@ def told_afresh(world: FailingWorld, broker: str) -> list[tuple[str, Message]]:
 
 def test_what_is_told_afresh_does_not_depend_on_whether_memory_was_restored() -> None:
     own = pool("words")
-    one, other = (begin(FailingWorld, own, "covering", [0], False) for _ in range(2))
+    one, other = (begin(FailingWorld, own, CHOICES["covering"], [0], False) for _ in range(2))
     for world in (one, other):
         for text in ("a", "c"):
             world.subscribe("b0.0", own.kind.read(text))
@@ -263,7 +240,7 @@ def test_what_is_told_afresh_does_not_depend_on_whether_memory_was_restored() ->
 def test_a_neighbour_in_another_life_may_update_what_means_the_same_as_before() -> None:
     kind = Attributes()
     own = Pool(kind, [], [{"x": 1, "y": 1}, {"x": 2, "y": 2}])
-    world = begin(FailingWorld, own, "covering", [0], False)
+    world = begin(FailingWorld, own, CHOICES["covering"], [0], False)
     before = world.subscribe("b0.0", kind.parse("x = 1 AND y = 1"))
     world.settle()
     before.versions = [kind.parse("y = 1 AND x = 1")]  # its client writes it so in the next life

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.overlay.histories import ACTIONS, CHOICES, PARENTS, Action, pool, run
+from tests.overlay.failing import FAILING_ACTIONS, live_twice
+from tests.overlay.histories import ACTIONS, CHOICES, NUMBER, PARENTS, Action, pool, run
 from tidegate.errors import TidegateError
 from tidegate.overlay.attributes import Attributes
 from tidegate.overlay.broker import Broker
@@ -39,6 +40,25 @@ def test_brokers_keep_the_contract_on_every_structure(
     def histories(seed: int, parents: list[int], actions: list[Action]) -> None:
         own = pool("typed attributes" if typed else "attributes", seed)
         run(own, KEPT[kept], parents, actions, advertisements=advertisements)
+
+    histories()
+
+
+@pytest.mark.parametrize("kept", KEPT)
+def test_a_broker_that_was_restored_has_the_same_future(kept: str) -> None:
+    @settings(max_examples=(200 if LONG else 4))
+    @given(
+        typed=st.booleans(),
+        offers=st.booleans(),
+        parents=PARENTS,
+        actions=FAILING_ACTIONS,
+        seed=NUMBER,
+    )
+    def histories(
+        typed: bool, offers: bool, parents: list[int], actions: list[Action], seed: int
+    ) -> None:
+        own = pool("typed attributes" if typed else "attributes")
+        live_twice(own, KEPT[kept], parents, actions, offers=offers, seed=seed)
 
     histories()
 

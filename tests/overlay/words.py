@@ -60,6 +60,12 @@ class WordUnion:
     def subsumes(self, f: Filter, /) -> bool:
         return _words(f) <= _together(self._filters.values())
 
+    def state(self) -> None:
+        return None
+
+    def restore(self, filters: Mapping[int, Filter], state: Plain, /) -> None:
+        self._filters.update(filters)
+
 
 class WordKind:
     """The kind; all words are equally likely."""

@@ -23,6 +23,7 @@ from tidegate.filters.schema import Schema
 from tidegate.overlay.filter import Event, Filter, Merger, Plain
 from tidegate.overlay.structures import (
     FilterStructure,
+    Retold,
     UnionStructure,
     index_structure,
     union_structure,
@@ -137,8 +138,9 @@ class AttributeIndex:
 class AttributeUnion:
     """A `FilterUnion` of attribute filters, kept in a structure of the language's."""
 
-    def __init__(self, structure: UnionStructure) -> None:
+    def __init__(self, structure: UnionStructure, schema: Schema | None) -> None:
         self._structure = structure
+        self._schema = schema
 
     def add(self, number: int, f: Filter, /) -> None:
         """Take in a filter under a number that is free."""
@@ -151,6 +153,25 @@ class AttributeUnion:
     def subsumes(self, f: Filter, /) -> bool:
         """Whether every event that matches f is certain to match one of the filters."""
         return self._structure.subsumes(_in_language(f))
+
+    def state(self) -> Plain:
+        """What answers depend on beside the filters that are there: what happened, if anything."""
+        if not isinstance(self._structure, Retold):
+            return None
+        return [[n, None if f is None else spell_tree(f.tree)] for n, f in self._structure.history]
+
+    def restore(self, filters: Mapping[int, Filter], state: Plain, /) -> None:
+        """Take in filters, and answer as another union of them did that had this state."""
+        if state is None:
+            for number, f in filters.items():
+                self.add(number, f)
+            return
+        for number, spelled in state:
+            if spelled is None:
+                self.remove(number)
+            else:
+                tree = read_tree(spelled, self._schema)
+                self._structure.add(number, language.Filter.of(tree, self._schema))
 
 
 class Attributes:
@@ -196,7 +217,7 @@ class Attributes:
 
     def union(self) -> AttributeUnion:
         """An empty union."""
-        return AttributeUnion(self._union(self._space))
+        return AttributeUnion(self._union(self._space), self.schema)
 
     def mergers(
         self,

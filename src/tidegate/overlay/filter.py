@@ -91,6 +91,12 @@ class FilterUnion(Protocol):
     def subsumes(self, f: Filter, /) -> bool:
         """Whether every event that matches f is certain to match one of the filters."""
 
+    def state(self) -> Plain:
+        """What answers depend on beside the filters that are there; None if on nothing."""
+
+    def restore(self, filters: Mapping[int, Filter], state: Plain, /) -> None:
+        """Take in filters, and answer as another union of them did that had this state."""
+
 
 @dataclass(frozen=True, slots=True)
 class Merger:

@@ -17,6 +17,10 @@ from tidegate.errors import TidegateError
 from tidegate.filters.filter import Filter as InLanguage
 from tidegate.filters.schema import Schema
 from tidegate.overlay.filter import Event
+from tidegate.papers.mbd.mbd import MBD
+from tidegate.papers.negative.approximate import ApproximateNegativeSpace
+from tidegate.papers.negative.exact import ExactNegativeSpace
+from tidegate.papers.poset.poset import Poset
 from tidegate.papers.scan import Scan
 
 
@@ -129,17 +133,57 @@ class NumberedUnion:
         return self._union.subsumes(f)
 
 
+class Retold:
+    """An approximate negative space, and what happened to it since it was made anew.
+
+    What it finds depends on the order in which filters came and went: so that a broker that is
+    restored has the same future, all of that is done again. It is made anew when more has happened
+    than there are filters, and so is what is remembered.
+    """
+
+    def __init__(self, schema: Schema | None) -> None:
+        self._space = ApproximateNegativeSpace(schema, rebuild=False)
+        self._held: dict[int, InLanguage] = {}
+        self.history: list[tuple[int, InLanguage | None]] = []  # None: removed
+
+    def add(self, number: int, f: InLanguage, /) -> None:
+        """Take in a filter under a number that is free."""
+        self._space.add(number, f)
+        self._held[number] = f
+        self.history.append((number, f))
+
+    def remove(self, number: int, /) -> None:
+        """Forget the filter with this number."""
+        self._space.remove(number)
+        del self._held[number]
+        self.history.append((number, None))
+        if len(self.history) > 3 * len(self._held) + _FEWEST_REMEMBERED:
+            self._space.rebuild()
+            self.history = list(self._held.items())
+
+    def subsumes(self, f: InLanguage, /) -> bool:
+        """Whether every event that matches f is certain to match one of the filters."""
+        return self._space.subsumes(f)
+
+
 Made = TypeVar("Made")
 
 MakeIndex: TypeAlias = Callable[[Space], FilterStructure]
 MakeUnion: TypeAlias = Callable[[Space], UnionStructure]
 
+_FEWEST_REMEMBERED: Final = 64
+"""Steps of a union's history that are remembered, however few filters there are."""
+
 _INDEXES: Final[Mapping[str, MakeIndex]] = {
     "boxes": NumberedBoxes,
+    "mbd": lambda space: MBD(space.schema),
+    "poset": lambda space: Poset(space.schema),
     "scan": lambda space: Scan(),
 }
 _UNIONS: Final[Mapping[str, MakeUnion]] = {
     "on-demand": lambda space: NumberedUnion(space.schema),
+    "negative": lambda space: ExactNegativeSpace(space.schema),
+    "approximate": lambda space: Retold(space.schema),
 }
 INDEXES: Final = tuple(_INDEXES)
 UNIONS: Final = tuple(_UNIONS)

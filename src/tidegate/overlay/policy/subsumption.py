@@ -73,18 +73,19 @@ class Subsumption:
         return Difference()
 
     def state(self) -> Plain:
-        """The passive filters, and how far the trigger is."""
-        return [sorted(self._passive), self._trigger.state()]
+        """The passive filters, how far the trigger is, and what the union depends on."""
+        return [sorted(self._passive), self._trigger.state(), self._union.state()]
 
     def restore(self, filters: Mapping[int, Filter], state: Plain) -> None:
         """Be as another one was that worked on these filters."""
-        passive, trigger = state
+        passive, trigger, union = state
         self._trigger.restore(trigger)
         for number in passive:
             self._put_to_sleep(number, filters[number])
-        for number, f in filters.items():
-            if number not in self._passive:
-                self._activate(number, f)
+        self.active = {n: f for n, f in filters.items() if n not in self._passive}
+        self._union.restore(self.active, union)
+        for number, f in self.active.items():
+            self._index.add(number, f)
 
     # -- active and passive
 
