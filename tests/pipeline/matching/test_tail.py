@@ -14,7 +14,7 @@ from tidegate.pipeline.bases.names import NOWHERE, AddedNames
 from tidegate.pipeline.bases.shard_builder import ROWS, Builder
 from tidegate.pipeline.matching import tail
 from tidegate.pipeline.matching.matcher import Matcher
-from tidegate.pipeline.store import change_files, delta_log
+from tidegate.pipeline.store import delta_log
 
 SCHEMA = tg.Schema({"symbol": "string", "price": "double"})
 TEXT = "symbol = :symbol AND price < :limit"
@@ -103,15 +103,3 @@ def test_numbers_are_given_again() -> None:
     numbers = names.forget(pa.array(["b", "y"]))
     assert [column.to_pylist() for column in names.of(numbers)] == [["b", "y"]] * 2
     assert names.texts(numbers).to_pylist() == ["y", "y"]
-
-
-def test_small_files_count_as_more_than_their_rows(
-    followed: tuple[Store, Matcher], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Each takes memory of its own, so it is not only their rows that have a bound."""
-    monkeypatch.setattr(change_files, "_ROWS_KEPT", 4 * change_files._LEAST)
-    store, _ = followed
-    for turn in range(10):
-        store.update("i1", limit=float(turn))
-        assert store.get("i1").parameters["limit"] == float(turn)
-        assert len(store._reader._small) <= 4

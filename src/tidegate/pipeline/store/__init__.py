@@ -3,6 +3,7 @@
 - `literals`: how the values of parameters are kept in a table
 - `local_copies`: where on this machine a file of a remote store is
 - `objects`: how objects beside the table of changes are kept, in a folder or in an object store
+- `kept_rows`: which small files need not be read again
 - `change_files`: how changes are kept in Parquet files
 - `damage`: which file of a Delta log is damaged
 - `delta_log`: which files make up a version

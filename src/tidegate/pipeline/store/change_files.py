@@ -22,6 +22,7 @@ import pyarrow.fs as pafs
 import pyarrow.parquet as pq
 
 from tidegate.errors import StoreError
+from tidegate.pipeline.store.kept_rows import KeptRows
 from tidegate.pipeline.store.literals import PARAMETERS
 
 SCHEMA: Final = pa.schema(
@@ -38,8 +39,7 @@ SCHEMA: Final = pa.schema(
 
 _ROW_GROUP: Final = 16_384
 _ROWS_OF_A_SMALL_FILE: Final = 4096  # rows of a file that is read as a whole
-_ROWS_KEPT: Final = 100_000  # rows of small files that are kept
-_LEAST: Final = 16  # rows that a file counts as, at least: it takes memory of its own
+_ROW_GROUPS_KNOWN: Final = 16_384  # row groups of large files, or of one, whose ends are kept
 _CHARACTERS_OF_AN_ID: Final = 128  # characters of an id in the statistics of the log
 _LAST_CHARACTER: Final = "\U0010ffff"
 _REPEATED: Final = ["change", "filter", "parameters.key_value.key"]
@@ -144,9 +144,8 @@ class Reader:
     def __init__(self, files: pafs.FileSystem, folder: str) -> None:
         self._files = files
         self._folder = folder
+        self._small = KeptRows()
         self._lock = threading.Lock()  # of what follows
-        self._small: dict[str, pa.Table] = {}
-        self._kept = 0  # rows in them, as they count
         self._bounds: dict[str, list[tuple[str | None, str | None]]] = {}
 
     def read(self, file: ChangeFile, *, once: bool = False) -> pa.Table:
@@ -162,17 +161,8 @@ class Reader:
                 ]
             known = pa.concat_tables([SCHEMA.empty_table(), *groups])
             if file.rows <= _ROWS_OF_A_SMALL_FILE and not once:
-                self._keep(file, known)
+                self._small.keep(file.name, known)
         return known
-
-    def _keep(self, file: ChangeFile, rows: pa.Table) -> None:
-        with self._lock:
-            if file.name not in self._small:
-                self._small[file.name] = rows
-                self._kept += max(len(rows), _LEAST)
-            while self._kept > _ROWS_KEPT:
-                gone = self._small.pop(next(iter(self._small)))
-                self._kept -= max(len(gone), _LEAST)
 
     def find(self, file: ChangeFile, ids: Sequence[str], wanted: pa.Array) -> pa.Table:
         """The rows of a file with these ids: sorted, and once more as an array."""
@@ -198,10 +188,17 @@ class Reader:
         if known is None:
             metadata = parquet.metadata
             place = SCHEMA.get_field_index("id")
-            known = self._bounds[file.name] = [
+            known = [
                 _bounds(metadata.row_group(number).column(place))
                 for number in range(metadata.num_row_groups)
             ]
+            with self._lock:
+                self._bounds[file.name] = known
+                while (
+                    len(self._bounds) > 1
+                    and sum(map(len, self._bounds.values())) > _ROW_GROUPS_KNOWN
+                ):
+                    del self._bounds[next(iter(self._bounds))]
         return known
 
     def _open(self, file: ChangeFile) -> pq.ParquetFile:
