@@ -44,6 +44,19 @@ def test_the_commands_keep_a_store(address: str, tmp_path: Path) -> None:
     assert run("subs", "list", address).output == run("subs", "list", local.path).output
 
 
+def test_the_changes_of_a_few_versions_are_read_from_their_entries(address: str) -> None:
+    store = Store.create(address)
+    store.add("alice", "price < :limit", parameters={"limit": 10.5})
+    follower = Store.open(address)
+    store.update("alice", limit=8.0)
+    store.compact()
+    store.remove("alice")
+    assert [file.last for file in follower._log.added(1, 4) or ()] == [2, 2, 4]
+    assert follower.changes(1, 4)["change"].to_pylist() == ["update", "remove"]
+    assert int(follower._log._table.version()) == 1
+    assert follower._log.added(3, 5) is None
+
+
 def test_of_racing_pins_one_wins(address: str) -> None:
     for batch in range(5):
         with ThreadPoolExecutor(4) as pool:

@@ -103,3 +103,23 @@ def test_numbers_are_given_again() -> None:
     numbers = names.forget(pa.array(["b", "y"]))
     assert [column.to_pylist() for column in names.of(numbers)] == [["b", "y"]] * 2
     assert names.texts(numbers).to_pylist() == ["y", "y"]
+
+
+def test_a_matcher_that_follows_has_no_list_of_all_files(
+    followed: tuple[Store, Matcher],
+) -> None:
+    """Delta Lake's list grows with every commit, and whoever only follows does not ask for it."""
+    store, matcher = followed
+    log = matcher._store._log
+    opened = int(log._table.version())
+    for turn in range(VERSIONS):
+        store.update("i1", limit=float(turn))
+        if turn % 10 == 5:
+            store.compact()
+        matcher.advance(store.version())
+    assert matcher.version == store.version() == opened + VERSIONS + VERSIONS // 10
+    assert int(log._table.version()) == opened
+    assert not log._snapshots
+    assert not len(matcher._store._reader._small)
+    events = pa.RecordBatch.from_pydict({"symbol": ["A"], "price": [4.5]})
+    assert found(matcher, events) == expected(store, events)

@@ -5,6 +5,7 @@
 - `objects`: how objects beside the table of changes are kept, in a folder or in an object store
 - `kept_rows`: which small files need not be read again
 - `change_files`: how changes are kept in Parquet files
+- `log_entries`: which file one version has added
 - `damage`: which file of a Delta log is damaged
 - `delta_log`: which files make up a version
 - `fold`: the state after some changes; `versions`: what a version says

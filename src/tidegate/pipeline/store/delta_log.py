@@ -38,12 +38,15 @@ from deltalake.transaction import AddAction, RemoveAction
 from tidegate.errors import StoreError
 from tidegate.pipeline.store.change_files import SCHEMA, ChangeFile, write_rows
 from tidegate.pipeline.store.damage import damaged_entry
+from tidegate.pipeline.store.log_entries import read_entry
 
 _FORMAT: Final = "1"
 _FORMAT_KEY: Final = "tidegate.format"
 _SCHEMA_KEY: Final = "tidegate.schema"
 _NOTE_KEY: Final = "tidegate"  # what a commit says about itself
 _SNAPSHOTS_KEPT: Final = 64  # snapshots, which have most of their files in common
+_FILES_LISTED: Final = 65_536  # files of the snapshots that are kept beside the last two
+_FOLLOWED: Final = 64  # versions whose entries are read one by one
 
 ATTEMPTS: Final = 100  # at a commit, before it is given up
 _ESCAPE: Final = re.compile("%[0-9A-Fa-f]{2}")
@@ -178,6 +181,21 @@ class ChangeLog:
                 self._table if is_newest else DeltaTable(self.place, version=version)
             )
 
+    def added(self, after: int, upto: int) -> list[ChangeFile] | None:
+        """The files that the versions after one and up to another have added, if they are few.
+
+        None if the snapshots have to say: there are many, or an entry is not as it should be.
+        """
+        if not 0 <= after < upto <= after + _FOLLOWED:
+            return None
+        found = []
+        for version in range(after + 1, upto + 1):
+            file = read_entry(self.files, self.folder, version)
+            if file is None or committed_by(file.name) != version:
+                return None
+            found.append(file)
+        return found
+
     def location(self, name: str) -> str:
         """Where others find a file."""
         return f"{self.folder or self.place}/{name}"
@@ -243,10 +261,17 @@ class ChangeLog:
                 tuple(shared.get(file.name, file) for file in _read_files(actions, self.place)),
             )
             self._require_all(known)
-            if len(self._snapshots) >= _SNAPSHOTS_KEPT:
-                del self._snapshots[min(self._snapshots)]
+            self._make_room()
             self._snapshots[version] = known
         return known
+
+    def _make_room(self) -> None:
+        """Give up old snapshots; the last one is left, since the next shares its files."""
+        listed = sum(len(each.files) for each in self._snapshots.values())
+        while len(self._snapshots) >= _SNAPSHOTS_KEPT or (
+            len(self._snapshots) > 1 and listed > _FILES_LISTED
+        ):
+            listed -= len(self._snapshots.pop(min(self._snapshots)).files)
 
     def _require_all(self, snapshot: Snapshot) -> None:
         """Every version has a file, but those that a state replaces; an empty entry has none.

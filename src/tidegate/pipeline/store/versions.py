@@ -32,7 +32,10 @@ def changes(log: ChangeLog, reader: Reader, after: int, upto: int) -> pa.Table:
 
     Whoever follows a store asks for each of them once, and for thousands as time goes by.
     """
-    files = [file for file in change_files(log, after, upto) if file.last > after]
+    files = log.added(after, upto)
+    if files is None:
+        files = [file for file in change_files(log, after, upto) if file.last > after]
+    files = [file for file in files if not replaces(file.name)]
     rows = _joined([reader.read(file, once=True) for file in files])
     return rows.take(pa.array(in_order(rows)))
 
