@@ -4,8 +4,8 @@ What is reported is the memory after one, ten and fifty replacements of everythi
 process, as the operating system sees it, and in a second run what `tracemalloc` counts, which slows
 Python down. Each run has a process of its own. The baseline is the memory after the first
 replacement: the ratio should stay near 1, but for caches that fill up to their bounds
-(docs/engine.md). A stream is a matcher as a worker has it, over a thousand versions of a store,
-without Spark.
+(docs/engine.md). A store that is followed is a matcher as a worker has it, over a thousand versions
+that another process writes, without Spark.
 
 `TIDEGATE_CHURN` in the environment is how many subscriptions there are; 1,500 if it is not given.
 """
@@ -30,6 +30,8 @@ from tidegate.engine.index import Index
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+    from tidegate.pipeline.store.store import Store
 
     Turn = Callable[[int], object]
 
@@ -135,14 +137,49 @@ def _in_bulk(folder: Path) -> Turn:
     return turn
 
 
-def _streaming(folder: Path) -> Turn:
+def _written(folder: Path) -> Turn:
+    """A store that is open for long in the process that changes it."""
+    store = _new_store(folder)
+
+    def turn(number: int) -> None:
+        for step in range(STEP):
+            _change(store, number, step)
+
+    return turn
+
+
+def _followed(folder: Path) -> Turn:
+    """The matcher of a worker; the store is changed by another process, as in life."""
     from tidegate.pipeline.bases import catalog
     from tidegate.pipeline.bases.shard_builder import ROWS, Builder
     from tidegate.pipeline.matching.matcher import TAIL, kept_matcher
+
+    store = _new_store(folder)
+    version, schema = store.version(), store.schema
+    assert schema is not None
+    state = store.subscriptions().sort_by("id").select(ROWS.names)
+    builder = Builder(store.path, catalog.new_name(version, schema), version, schema)
+    base = catalog.publish(store.path, builder.base([builder.shard(0, [state])], None, time.time()))
+    events = EVENTS.to_batches()[0]
+    writer = ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn"))
+    path = store.path
+    del store
+
+    def turn(number: int) -> None:
+        for step in range(STEP):
+            version = writer.submit(_change_there, path, number, step).result()
+            found = kept_matcher(path, base.name, version)
+            for shard, _ in found.visits(events):
+                found.part(shard).index.match_batch(events)
+            assert len(found.part(TAIL).index) <= SIZE
+
+    return turn
+
+
+def _new_store(folder: Path) -> Store:
     from tidegate.pipeline.store.store import Store
 
-    schema = tg.Schema({"symbol": "string", "price": "double"})
-    store = Store.create(folder / "store", schema)
+    store = Store.create(folder / "store", tg.Schema({"symbol": "string", "price": "double"}))
     rules = {
         "id": [f"i{i}" for i in range(SIZE)],
         "filter": [TEXT] * SIZE,
@@ -150,24 +187,27 @@ def _streaming(folder: Path) -> Turn:
         "limit": [i + 0.5 for i in range(SIZE)],
     }
     store.add_many(pa.table(rules))
-    version = store.version()
-    state = store.subscriptions().sort_by("id").select(ROWS.names)
-    builder = Builder(store.path, catalog.new_name(version, schema), version, schema)
-    base = catalog.publish(store.path, builder.base([builder.shard(0, [state])], None, time.time()))
+    return store
+
+
+def _change(store: Store, number: int, step: int) -> int:
+    """Change one of `STEP` parts of the subscriptions; the version that has it."""
     each = max(SIZE // STEP, 1)
-    events = EVENTS.to_batches()[0]
+    some = range(step * each, (step + 1) * each)
+    symbols = [f"T{number}-{i}" for i in some]
+    return store.update_many(pa.table({"id": [f"i{i}" for i in some], "symbol": symbols}))
 
-    def turn(number: int) -> None:
-        for step in range(STEP):
-            some = range(step * each, (step + 1) * each)
-            symbols = [f"T{number}-{i}" for i in some]
-            store.update_many(pa.table({"id": [f"i{i}" for i in some], "symbol": symbols}))
-            found = kept_matcher(store.path, base.name, store.version())
-            for shard, _ in found.visits(events):
-                found.part(shard).index.match_batch(events)
-            assert len(found.part(TAIL).index) <= SIZE
 
-    return turn
+def _change_there(path: str, number: int, step: int) -> int:
+    """`_change`, in a process that has the store open from the first call on."""
+    from tidegate.pipeline.store.store import Store
+
+    if path not in _open:
+        _open[path] = Store.open(path)
+    return _change(_open[path], number, step)
+
+
+_open: dict[str, Store] = {}
 
 
 def _forwarding(folder: Path) -> Turn:
@@ -215,5 +255,6 @@ WAYS: dict[str, Callable[[Path], Turn]] = {
     "subscriptions in bulk": _in_bulk,
     "updates": _updating,
     "subscriptions of two brokers": _forwarding,
-    f"subscriptions of a store, {STEP} versions each": _streaming,
+    f"subscriptions of a store that is written, {STEP} versions each": _written,
+    f"subscriptions of a store that is followed, {STEP} versions each": _followed,
 }
