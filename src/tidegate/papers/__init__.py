@@ -14,6 +14,7 @@ an overlap may be claimed, never the other way round.
 - `predicate_lines`: which predicates on one line hold for a key
 - `predicates`: which predicates a table has, and which of them hold for an event
 - `mbd`: decision diagrams that share their nodes (Li, Hou, Jacobsen 2005)
+- `counting`: predicates counted, Boolean trees in bytes and pruned (Bittner, Hinze 2006)
 - `poset`: filters under the filters that cover them (Jayaram, Jayalath, Eugster 2010)
 - `negative`: the part of the content space that no filter covers (Jafarpour and others 2008)
 """
