@@ -83,6 +83,7 @@ class Coordinates:
         self._prepare = prepare  # a new dimension
         self.rulers: dict[str, Ruler] = {}
         self.whole = np.empty(0, np.int64)
+        self._ends: list[int] = []  # the same
         self._dimensions: dict[str, int] = {}
         self._starts: list[list[int]] = []  # of the stretches of values that there can be
         self._stops: list[list[int]] = []
@@ -117,10 +118,11 @@ class Coordinates:
         self._stops = [[run[1] for run in runs] for runs in found]
         ends = [(runs[0][0], runs[-1][1]) for runs in found]
         self.whole = np.array(ends, np.int64).ravel()
+        self._ends = self.whole.tolist()
 
     def inner(self, own: Boxes) -> Parts:
         """What boxes, which were taken in, surely cover."""
-        rows: list[Integers] = []
+        rows: list[list[int]] = []
         all_exact = True
         for box in _in_order(own):
             sets = _surely(box)
@@ -139,7 +141,7 @@ class Coordinates:
 
     def outer(self, own: Boxes) -> Parts:
         """Where boxes may hold an event; labels are not given out for it."""
-        rows: list[Integers] = []
+        rows: list[list[int]] = []
         all_exact = True
         for box in own:
             known = {name: allowed for name, allowed in box.sets.items() if name in self.rulers}
@@ -178,19 +180,19 @@ class Coordinates:
         at = bisect_right(stops, label)
         return stops[-1] if at == len(stops) else max(label, self._starts[k][at])
 
-    def _rows(self, runs: Mapping[int, list[_Run]], most: int) -> list[Integers]:
+    def _rows(self, runs: Mapping[int, list[_Run]], most: int) -> list[list[int]]:
         """Boxes, a run in each dimension; no more than so many."""
         rows = []
         dimensions = sorted(runs)
-        columns = np.array([end for k in dimensions for end in (2 * k, 2 * k + 1)], np.int64)
         for chosen in islice(product(*(runs[k] for k in dimensions)), most):
-            row = self.whole.copy()
-            row[columns] = [end for run in chosen for end in run]
+            row = self._ends.copy()
+            for k, run in zip(dimensions, chosen, strict=True):
+                row[2 * k : 2 * k + 2] = run
             rows.append(row)
         return rows
 
-    def _stacked(self, rows: list[Integers]) -> Integers:
-        return np.stack(rows) if rows else np.empty((0, len(self.whole)), np.int64)
+    def _stacked(self, rows: list[list[int]]) -> Integers:
+        return np.array(rows, np.int64).reshape(len(rows), len(self._ends))
 
 
 def _in_order(own: Boxes) -> list[Box]:

@@ -8,9 +8,10 @@ R-tree: Guttman, "R-trees: A Dynamic Index Structure for Spatial Searching", 198
 memory in the order in which a search meets them.
 """
 
-from typing import Final
+from typing import Final, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tidegate.jit import inlined, kernel
 from tidegate.papers.negative.tree_kernels import (
@@ -28,24 +29,25 @@ from tidegate.papers.negative.tree_kernels import (
     Rows,
 )
 
+Numbers: TypeAlias = NDArray[np.float64]
+
 FEW: Final = 8
 """Leaves that are not parted any more."""
 
 
-def places(boxes: Integers) -> Rows:
-    """Of each box and dimension, the place of its middle among those of all boxes."""
-    count, ends = boxes.shape
-    found = np.empty((count, ends // 2), np.int32)
-    for k in range(0, ends, 2):
-        middles = boxes[:, k] // 2 + boxes[:, k + 1] // 2
-        found[:, k // 2] = np.unique(middles, return_inverse=True)[1]
+def places(boxes: Integers) -> Numbers:
+    """Of each box and dimension, where its middle lies, from 0 to 1 of where all of them lie."""
+    found = boxes[:, ::2] * 0.5 + boxes[:, 1::2] * 0.5
+    if len(found):
+        found -= found.min(axis=0)
+        found /= np.maximum(found.max(axis=0), 1.0)
     return found
 
 
 @kernel
 def pack(
     boxes: Integers,
-    places: Rows,
+    places: Numbers,
     order: Rows,
     stack: Rows,
     ends: Integers,
@@ -120,9 +122,9 @@ def _surround(ends: Integers, links: Rows, used: int) -> None:
 
 
 @kernel
-def _widest(order: Rows, start: int, stop: int, places: Rows) -> int:
-    """The dimension in which some of the boxes are spread over the largest part of all places."""
-    best, widest = 0, -1
+def _widest(order: Rows, start: int, stop: int, places: Numbers) -> int:
+    """The dimension in which some of the boxes are spread most."""
+    best, widest = 0, -1.0
     for k in range(places.shape[1]):
         low = high = places[order[start], k]
         for i in range(start + 1, stop):
@@ -135,7 +137,7 @@ def _widest(order: Rows, start: int, stop: int, places: Rows) -> int:
 
 
 @kernel
-def _part(order: Rows, start: int, stop: int, middle: int, places: Rows, k: int) -> None:
+def _part(order: Rows, start: int, stop: int, middle: int, places: Numbers, k: int) -> None:
     """Put the boxes in order so far that none before the middle is behind one after it.
 
     Hoare's "Find" (1961): parts are swapped until the one with the middle is a single box.
