@@ -1,0 +1,389 @@
+"""How large is the negative space, what does it find, and how fast?
+
+The experiments of Jafarpour, Hore, Mehrotra, Venkatasubramanian, "Subscription Subsumption
+Evaluation for Content-Based Publish/Subscribe Systems" (Middleware 2008), section 5: 10,000
+rectangles in 2 to 5 dimensions. The paper does not print the exponent of its Zipf distribution, so
+counts cannot be the paper's: what can be compared is their shape.
+
+Beside the exact and the approximate space stand a scan with NumPy over all negative boxes
+(`BoxScan`, which is given plain integers), the algebra's union, which keeps no negative space
+(`Union`), and pairwise covering in the box store. All that are exact must find the same.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bench.figure import Figure, timed
+from tidegate.algebra.normal import boxes
+from tidegate.algebra.union import Union
+from tidegate.engine.boxes.box_store import BoxStore
+from tidegate.lab.workloads import EXPONENT, Rectangles, rectangles
+from tidegate.papers.negative import ApproximateNegativeSpace, ExactNegativeSpace, Forwarding
+from tidegate.papers.negative.approximate import CHOICES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from numpy.typing import NDArray
+
+    from tidegate.filters.filter import Filter
+    from tidegate.papers.negative.forwarding import NegativeSpace
+
+SUBSCRIPTIONS = 10_000
+STEPS = 5  # at which boxes are counted
+DIMENSIONS = (2, 3, 4)
+FIVE = 10_000  # subscriptions in five dimensions
+FIVE_LIMIT = 3 * 2**30
+CANCELLING = 2_000  # subscriptions of the histories with cancellations
+SCANNED = (2, 3, 4)
+K = 50
+
+PRINTED_EXACT = {
+    2: "181, 118, 81, 73, 66",
+    3: "15,983, 20,154, 19,667, 20,756, 22,230",
+    4: "364,740, 665,000, then out of memory",
+}
+PRINTED_APPROXIMATE = {
+    2: "367, 405, 430, 438, 443",
+    3: "27,928, 30,221, 31,755, 33,071, 34,079",
+    4: "13,455, 23,414, 32,148, 39,969, 47,064",
+}
+
+
+@dataclass
+class Run:
+    """What came of all subscriptions: which were redundant, how many boxes there were, how long."""
+
+    redundant: list[int] = field(default_factory=list)
+    found: list[int] = field(default_factory=list)  # so far, at each step
+    boxes: list[int] = field(default_factory=list)
+    seconds: float = 0.0
+    nbytes: int = 0
+
+
+class BoxScan:
+    """Negative boxes as columns, all of which are looked at for every subscription."""
+
+    def __init__(self, dimensions: int, domain: int) -> None:
+        self._ends = np.zeros((2 * dimensions, 1024), np.int16)
+        self._ends[1::2, 0] = domain + 1
+        self.count = 1
+
+    def subscribe(self, box: NDArray[np.int16]) -> bool:
+        """Whether a box is forwarded, and what is left without it."""
+        ends, count = self._ends, self.count
+        inside = (ends[0, :count] < box[1]) & (ends[1, :count] > box[0])
+        for k in range(2, len(box), 2):
+            inside &= (ends[k, :count] < box[k + 1]) & (ends[k + 1, :count] > box[k])
+        rows = np.flatnonzero(inside)
+        if not len(rows):
+            return False
+        rest = ends[:, rows]
+        pieces = []
+        for k in range(0, len(box), 2):
+            for side, beyond in ((k, rest[k] < box[k]), (k + 1, rest[k + 1] > box[k + 1])):
+                piece = rest[:, beyond]
+                piece[k + (side == k)] = box[side]
+                pieces.append(piece)
+                rest[side, beyond] = box[side]
+        self._replace(rows, np.concatenate(pieces, axis=1))
+        return True
+
+    def _replace(self, rows: NDArray[np.intp], new: NDArray[np.int16]) -> None:
+        shared = min(len(rows), new.shape[1])
+        self._ends[:, rows[:shared]] = new[:, :shared]
+        if shared == len(rows):
+            more = new.shape[1] - shared
+            while self.count + more > self._ends.shape[1]:
+                self._ends = np.concatenate([self._ends, np.zeros_like(self._ends)], axis=1)
+            self._ends[:, self.count : self.count + more] = new[:, shared:]
+            self.count += more
+            return
+        kept = np.ones(self.count, np.bool_)
+        kept[rows[shared:]] = False
+        left = self._ends[:, : self.count][:, kept]
+        self.count = left.shape[1]
+        self._ends[:, : self.count] = left
+
+
+def workload(dimensions: int, count: int) -> tuple[Rectangles, list[Filter]]:
+    """The paper's subscriptions, whose normal forms are known."""
+    drawn = Rectangles(*rectangles(count, dimensions, EXPONENT, seed=1))
+    filters = list(drawn.filters())
+    for f in filters:
+        boxes(f)
+    return drawn, filters
+
+
+def forwarded(space: Any, filters: list[Filter]) -> Run:
+    """Subscribe all of them in a negative space, which need not know those that are passive."""
+
+    def subscribe(number: int, f: Filter) -> bool:
+        if space.subsumes(f):
+            return False
+        space.add(number, f)
+        return True
+
+    return follow(subscribe, filters, lambda: space.boxes, lambda: space.nbytes)
+
+
+def follow(
+    subscribe: Callable[[int, Any], bool],
+    each: list[Any],
+    count: Callable[[], int] = lambda: 0,
+    nbytes: Callable[[], int] = lambda: 0,
+) -> Run:
+    """Subscribe all of them, and count at every step."""
+    run = Run()
+    step = max(1, len(each) // STEPS)
+    with timed() as watch:
+        for number, f in enumerate(each):
+            if not subscribe(number, f):
+                run.redundant.append(number)
+            if (number + 1) % step == 0:
+                run.boxes.append(count())
+                run.found.append(len(run.redundant))
+    run.seconds = watch.seconds
+    run.nbytes = nbytes()
+    return run
+
+
+def scanned(drawn: Rectangles) -> Run:
+    """Subscribe all of them beside a scan of all boxes."""
+    scan = BoxScan(len(drawn.names), drawn.domain)
+    rows = np.empty((len(drawn), 2 * len(drawn.names)), np.int16)
+    rows[:, ::2], rows[:, 1::2] = drawn.lows, drawn.highs + 1
+    return follow(lambda _, box: scan.subscribe(box), list(rows), lambda: scan.count)
+
+
+def on_demand(filters: list[Filter]) -> Run:
+    """Subscribe all of them beside the algebra's union."""
+    union = Union(filters[0].schema)
+
+    def subscribe(_: int, f: Filter) -> bool:
+        if union.subsumes(f):
+            return False
+        union.add(f)
+        return True
+
+    return follow(subscribe, filters)
+
+
+def covered(filters: list[Filter]) -> Run:
+    """Subscribe all of them beside pairwise covering: is there one, of those kept, that covers?"""
+    store = BoxStore(filters[0].schema)
+
+    def subscribe(_: int, f: Filter) -> bool:
+        if len(store.containing(f)):
+            return False
+        store.add(f)
+        return True
+
+    return follow(subscribe, filters)
+
+
+def figures() -> Iterator[Figure]:
+    """All of them, dimension by dimension."""
+    _warm_up()
+    for dimensions in DIMENSIONS:
+        drawn, filters = workload(dimensions, SUBSCRIPTIONS)
+        exact = forwarded(ExactNegativeSpace(drawn.schema), filters)
+        approximate = forwarded(ApproximateNegativeSpace(drawn.schema, k=K), filters)
+        pairwise = covered(filters)
+        union = on_demand(filters)
+        assert exact.redundant == union.redundant
+        assert set(approximate.redundant) <= set(exact.redundant) >= set(pairwise.redundant)
+        yield from tables(dimensions, exact, approximate)
+        yield redundancy(dimensions, exact, approximate, pairwise)
+        yield from times(dimensions, drawn, exact, approximate, union)
+        if dimensions > 2:
+            yield from choices(dimensions, filters, pairwise)
+            yield tidied(dimensions, filters, exact)
+    yield five()
+    for dimensions in DIMENSIONS[1:]:
+        yield from cancellations(dimensions)
+
+
+def tables(dimensions: int, exact: Run, approximate: Run) -> Iterator[Figure]:
+    """Tables 1 and 2: how many boxes there are as subscriptions come."""
+    for name, run, printed in (
+        ("exact", exact, PRINTED_EXACT),
+        (f"k = {K}", approximate, PRINTED_APPROXIMATE),
+    ):
+        yield Figure(
+            f"negative space, {dimensions}D: boxes at the end, {name}",
+            run.boxes[-1],
+            None,
+            None,
+            "boxes",
+            note=f"on the way: {listed(run.boxes)}; {run.nbytes / 2**20:.1f} MB at the end; "
+            f"printed: {printed.get(dimensions, 'nothing')}",
+        )
+
+
+def redundancy(dimensions: int, exact: Run, approximate: Run, pairwise: Run) -> Figure:
+    """Figs. 10 and 11: what subsumption finds that pairwise covering does not."""
+    return Figure(
+        f"negative space, {dimensions}D: redundant subscriptions found",
+        len(exact.redundant),
+        len(pairwise.redundant),
+        len(exact.redundant) / max(1, len(pairwise.redundant)),
+        "subscriptions",
+        note=f"of {SUBSCRIPTIONS:,}; on the way: {listed(exact.found)}; with k = {K}: "
+        f"{listed(approximate.found)}; baseline: covered by one, {listed(pairwise.found)}; "
+        "printed: always more than covering, over 95% of all in 2D, fewer in more dimensions",
+        aim="more than covering finds",
+        met=len(exact.redundant) >= len(pairwise.redundant),
+    )
+
+
+def times(
+    dimensions: int, drawn: Rectangles, exact: Run, approximate: Run, union: Run
+) -> Iterator[Figure]:
+    """How long a subscription takes, beside the scan and the union."""
+    each = 1e6 / len(drawn)
+    beside = f"with k = {K}: {approximate.seconds * each:.0f} µs"
+    if dimensions in SCANNED:
+        scan = scanned(drawn)
+        assert (scan.redundant, scan.boxes) == (exact.redundant, exact.boxes)
+        yield Figure(
+            f"negative space, {dimensions}D: a subscription",
+            exact.seconds * each,
+            scan.seconds * each,
+            scan.seconds / exact.seconds,
+            "µs",
+            note=f"exact; {beside}; baseline: scan of all boxes with NumPy",
+        )
+    yield Figure(
+        f"negative space, {dimensions}D: a subscription, beside the union on demand",
+        exact.seconds * each,
+        union.seconds * each,
+        union.seconds / exact.seconds,
+        "µs",
+        note=f"exact; {beside}; baseline: `Union`, which keeps no negative space",
+    )
+
+
+def choices(dimensions: int, filters: list[Filter], pairwise: Run) -> Iterator[Figure]:
+    """Figs. 12 to 15: other values of k, and other ways to choose what is split."""
+    known = set(pairwise.redundant)
+    schema = filters[0].schema
+
+    def one(name: str, note: str, **options: Any) -> Figure:
+        run = forwarded(ApproximateNegativeSpace(schema, **options), filters)
+        return Figure(
+            f"negative space, {dimensions}D: found beyond covering, {name}",
+            len(set(run.redundant) - known),
+            None,
+            None,
+            "subscriptions",
+            note=f"{run.boxes[-1]:,} boxes, {run.seconds / len(filters) * 1e6:.0f} µs each; {note}",
+        )
+
+    for k in (10, 50, 100):
+        yield one(f"k = {k}", "printed: 10 to 50 helps much, 50 to 100 little", k=k)
+    yield one("ζ(i) with k = 10", "printed: nothing", k=10, dynamic=True)
+    for choose in CHOICES:
+        name = {"ratio": "benefit/cost", "cost": "1/cost"}.get(choose, choose)
+        yield one(
+            f"k = 10 by {name}",
+            "printed: benefit/cost finds most with fewest boxes, then benefit, then 1/cost",
+            k=10,
+            choose=choose,
+        )
+
+
+def tidied(dimensions: int, filters: list[Filter], exact: Run) -> Figure:
+    """What it is worth to put boxes together that touch."""
+    run = forwarded(ExactNegativeSpace(filters[0].schema, tidy=True), filters)
+    assert run.redundant == exact.redundant
+    return Figure(
+        f"negative space, {dimensions}D: boxes if those that touch are merged",
+        run.boxes[-1],
+        exact.boxes[-1],
+        exact.boxes[-1] / max(1, run.boxes[-1]),
+        "boxes",
+        note=f"{run.seconds / len(filters) * 1e6:.0f} µs a subscription, "
+        f"{exact.seconds / len(filters) * 1e6:.0f} without; printed: left for later",
+    )
+
+
+def five() -> Figure:
+    """How far an exact space gets in five dimensions."""
+    drawn, filters = workload(5, FIVE)
+    space = ExactNegativeSpace(drawn.schema, limit=FIVE_LIMIT)
+    run = forwarded(space, filters)
+    end = "exact to the end" if space.exact else f"met its limit of {FIVE_LIMIT:,} bytes"
+    return Figure(
+        "negative space, 5D: boxes at the end, exact",
+        run.boxes[-1],
+        None,
+        None,
+        "boxes",
+        note=f"{end}; on the way: {listed(run.boxes)}; {len(run.redundant):,} of {FIVE:,} are "
+        f"redundant; {run.seconds:.0f} s, {run.nbytes / 2**20:,.0f} MB; printed: nothing",
+    )
+
+
+def cancellations(dimensions: int) -> Iterator[Figure]:
+    """What becomes of the spaces if subscriptions are cancelled; the paper has no figures of it."""
+    _, filters = workload(dimensions, CANCELLING)
+    schema = filters[0].schema
+    for share in (0.1, 0.3):
+        exact = churn(ExactNegativeSpace(schema), filters, share)
+        ours = churn(ApproximateNegativeSpace(schema, k=K), filters, share)
+        printed = churn(
+            ApproximateNegativeSpace(schema, k=K, take_over=False, rebuild=False), filters, share
+        )
+        yield Figure(
+            f"negative space, {dimensions}D: active, {share:.0%} cancelled",
+            ours[0],
+            printed[0],
+            printed[0] / max(1, ours[0]),
+            "subscriptions",
+            note=f"k = {K}, pieces taken over, {ours[1]:.0f} µs a cancellation; baseline: Fig. 9 "
+            f"as printed, {printed[1]:.0f} µs; exact: {exact[0]:,} active, {exact[1]:.0f} µs; "
+            f"of {exact[2]:,} subscriptions left",
+        )
+
+
+def churn(space: NegativeSpace, filters: list[Filter], share: float) -> tuple[int, float, int]:
+    """Active ones in the end, µs for each cancellation, and all subscriptions in the end."""
+    forwarding = Forwarding(space)
+    rng = Random(1)
+    live: list[int] = []
+    spent, cancelled = 0.0, 0
+    for number, f in enumerate(filters):
+        forwarding.subscribe(number, f)
+        live.append(number)
+        if rng.random() < share:
+            gone = live.pop(rng.randrange(len(live)))
+            start = time.process_time()
+            forwarding.unsubscribe(gone)
+            spent += time.process_time() - start
+            cancelled += 1
+    return len(forwarding.active), spent / max(1, cancelled) * 1e6, len(forwarding)
+
+
+def listed(numbers: list[int]) -> str:
+    return ", ".join(f"{number:,}" for number in numbers)
+
+
+def _warm_up() -> None:
+    """Load the compiled kernels before the clock runs."""
+    _, filters = workload(3, 400)
+    schema = filters[0].schema
+    for space in (
+        ExactNegativeSpace(schema, tidy=True),
+        ExactNegativeSpace(schema),
+        ApproximateNegativeSpace(schema),
+    ):
+        churn(space, filters, 0.2)
+    on_demand(filters[:50])
+    covered(filters[:50])
