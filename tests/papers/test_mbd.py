@@ -49,14 +49,14 @@ def drawing(schema: tg.Schema | None) -> Callable[[Random], tg.Filter]:
 
 def check_nodes(table: MBD) -> None:
     """No two nodes say the same, all are ordered, and references are those that there are."""
-    diagram = table._diagram
+    diagram = table._table.diagram
     level = diagram.level
     alive: dict[int, tuple[int, int, int]] = {}
     references: Counter[int] = Counter()
     over = set()
-    for number, entry in table._entries.items():
+    for number, entry in table._table.entries.items():
         node = diagram.output(entry.slot)
-        assert number in table._numbers[diagram.slots(node)]
+        assert number in table._table.named(diagram.slots(node))
         references[node] += 1
         over.add(diagram.ends(node)[1:] if node > 1 else (node, node))
         stack = [node]
@@ -71,10 +71,10 @@ def check_nodes(table: MBD) -> None:
                     references[child] += child > 0
                     assert child < 2 or level(diagram.ends(child)[0]) < level(variable)
                 stack += low, high
-    assert len(alive) == len(table._diagram) == len(set(alive.values()))
+    assert len(alive) == table.nodes == len(set(alive.values()))
     assert all(diagram.references(node) == references[node] for node in alive)
     assert table.diagrams == len(over)
-    used = {v for variable, _, _ in alive.values() for v in (variable,)}
+    used = {variable for variable, _, _ in alive.values()}
     assert used <= {v for name in table.predicates.attributes for v in table.predicates.of(name)}
 
 
@@ -251,8 +251,8 @@ def test_the_table_is_rebuilt_when_it_has_doubled() -> None:
     rebuilt = []
     for number, f in enumerate(workload.filters()):
         table.add(number, f)
-        if table._rebuilt not in rebuilt:
-            rebuilt.append(table._rebuilt)
+        if table._table.rebuilt not in rebuilt:
+            rebuilt.append(table._table.rebuilt)
     assert rebuilt == [0, 64, 128, 256, 512, 1024, 2048]
     check_nodes(table)
     events = workload.events(20).to_pylist()
@@ -260,7 +260,7 @@ def test_the_table_is_rebuilt_when_it_has_doubled() -> None:
     assert [sorted(table.match(event)) for event in events] == expected
     for number in range(2_700):
         table.remove(number)
-    assert table._rebuilt == 511
+    assert table._table.rebuilt == 511
     check_nodes(table)
 
 
@@ -300,7 +300,7 @@ def test_a_filter_that_is_too_large_is_aside_until_another_order_makes_it_small(
     assert len(table.predicates) == 0
     for i in range(7):
         table.add(10 + i, tg.parse(f"a{i} = 1 AND b{i} = 1"))
-    table._order = Criterion.TOGETHER
+    table._table.order = Criterion.TOGETHER
     table.rebuild()
     assert table.aside == 0
     assert sorted(table.match({"a3": 1, "b3": 1})) == [1, 13]

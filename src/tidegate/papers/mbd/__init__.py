@@ -6,12 +6,15 @@ Covering and Merging in Publish/Subscribe Systems based on Modified Binary Decis
 filters share nodes. An event, or another filter, gives the variables values, and each node is
 evaluated once.
 
-- `kernels`: how diagrams are grown, cut back and evaluated; `diagram`: the arrays behind them
+- `node_kernels`: how diagrams are grown and cut back; `evaluation_kernels`: how they are evaluated
+- `diagram`: the arrays behind both
 - `formula`: what a filter says in variables, and the diagram of that
 - `order`: in which order attributes follow each other
 - `dependencies`: which predicates follow from a predicate
 - `covering`: what a new filter says about the variables of a table
-- `mbd`: the table itself, which is what people use (`MBD`)
+- `table`: which output stands for which filter
+- `merging`: which outputs can be one; `mergers`: what stands for what then
+- `mbd`: all of it together, which is what people use (`MBD`)
 """
 
 from typing import TYPE_CHECKING, Final

@@ -32,7 +32,7 @@ from tidegate.filters.schema import Schema
 from tidegate.filters.valueset import ValueSet, intersection, union
 from tidegate.papers.mbd.dependencies import Dependencies
 from tidegate.papers.mbd.diagram import Diagram
-from tidegate.papers.mbd.kernels import CLAUSES
+from tidegate.papers.mbd.evaluation_kernels import CLAUSES
 from tidegate.papers.predicate_lines import Variables
 from tidegate.papers.predicates import Predicates
 
@@ -167,7 +167,7 @@ def full(parts: Sequence[object]) -> int:
 
 
 class Left(NamedTuple):
-    """Some clauses of a filter, ready to be asked about: see `kernels.relate`."""
+    """Some clauses of a filter, ready to be asked about: see `evaluation_kernels`."""
 
     certain: NDArray[np.uint64]
     limits: NDArray[np.int64]

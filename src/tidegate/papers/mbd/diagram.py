@@ -1,6 +1,6 @@
 """Decision diagrams with many outputs that share all their nodes.
 
-The arrays behind the `kernels`, made longer when they are full and shorter when they are rebuilt.
+The arrays behind the kernels, made longer when they are full and shorter when they are rebuilt.
 An **output** is a node that stands for a filter; outputs have slots, small integers, and several of
 them may be the same node. A node goes when neither a parent nor an output refers to it.
 
@@ -14,7 +14,8 @@ from typing import Final, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from tidegate.papers.mbd import kernels as k
+from tidegate.papers.mbd import evaluation_kernels as evaluation
+from tidegate.papers.mbd import node_kernels as k
 
 Slots: TypeAlias = NDArray[np.int32]
 _Scalar = TypeVar("_Scalar", bound=np.generic)
@@ -45,8 +46,7 @@ class Diagram:
         self._levels = np.zeros(1, np.int64)
         self._hot = np.full((_NODES, k.HOT), k.NONE, np.int32)
         self._cold = np.zeros((_NODES, k.COLD), np.int32)
-        self._row_variables = np.zeros(_NODES, np.int32)
-        self._row_parents = np.zeros(_NODES, np.int32)
+        self._rows = np.zeros((_NODES, k.PLACE), np.int32)
         self._counters = np.zeros(k.COUNTERS, np.int64)
         self._counters[k.FREE] = k.NONE
         self._counters[k.USED] = 2
@@ -64,6 +64,8 @@ class Diagram:
         self._epoch = 0
         self._stack = np.zeros(_STACK, np.int32)
         self._stack_words = np.zeros((2, _STACK), np.uint64)
+        self._front = np.zeros(_STACK, np.int32)
+        self._front_places = np.zeros((_STACK, k.PLACE), np.int32)
         self._found = np.zeros(_NODES, np.int32)
         self._found_words = np.zeros(_NODES, np.uint64)
 
@@ -143,8 +145,8 @@ class Diagram:
         if len(self._stack) < len(self._levels) + 2:  # a path, and one beside it
             self._lengthen_stack(len(self._levels) + 2)
         k.detach(slot, self._levels, *self._places, self._counters, self._outputs, self._stack)
-        if self._counters[k.WASTE] > len(self._row_variables) // 2:
-            self._pack(len(self._row_variables) // 2)
+        if self._counters[k.WASTE] > len(self._rows) // 2:
+            self._pack(len(self._rows) // 2)
 
     def output(self, slot: int) -> int:
         """The node of an output."""
@@ -154,14 +156,15 @@ class Diagram:
         """The outputs that are this node."""
         found: list[int] = []
         slot = int(self._hot[node, k.OUTPUT])
+        slot = k.SEVERAL - slot if slot <= k.SEVERAL else slot
         while slot != k.NONE:
             found.append(slot)
             slot = int(self._outputs[slot, k.AFTER])
         return found
 
     @property
-    def _places(self) -> tuple[k.Records, k.Records, k.Codes, k.Codes]:
-        return self._hot, self._cold, self._row_variables, self._row_parents
+    def _places(self) -> tuple[k.Records, k.Records, k.Records]:
+        return self._hot, self._cold, self._rows
 
     def would_take(self, nodes: int) -> int:
         """How many bytes more the arrays would take if there were so many more nodes."""
@@ -170,8 +173,8 @@ class Diagram:
             more += self._hot.nbytes + self._cold.nbytes
             if len(self._seen) > 1:
                 more += 36 * len(self._hot)
-        if int(counters[k.END]) + 4 * nodes > len(self._row_variables):
-            more += 2 * self._row_variables.nbytes
+        if int(counters[k.END]) + 4 * nodes > len(self._rows):
+            more += self._rows.nbytes
         if int(counters[k.ALIVE]) + nodes > len(self._outputs):
             more += self._outputs.nbytes + self._found.nbytes + self._found_words.nbytes
         return more
@@ -185,7 +188,7 @@ class Diagram:
         """
         self._epoch += 1
         while True:
-            count = k.reach(
+            count = evaluation.reach(
                 words,
                 np.uint64(full),
                 *self._places,
@@ -195,12 +198,36 @@ class Diagram:
                 self._epoch,
                 self._stack,
                 self._stack_words[0],
+                self._front,
+                self._stack_words[1],
+                self._front_places,
                 self._touched,
                 self._found,
                 self._found_words,
             )
             if count != k.NO_ROOM:
                 return self._found[:count], self._found_words[:count]
+            self._lengthen_stack(2 * len(self._stack))
+            self._epoch += 1
+
+    def reach_once(self, truths: NDArray[np.uint8]) -> Slots:
+        """The outputs that are true when these variables are 1, all others being 0."""
+        self._epoch += 1
+        while True:
+            count = evaluation.reach_once(
+                truths,
+                *self._places,
+                self._outputs,
+                self._epochs,
+                self._epoch,
+                self._stack,
+                self._front,
+                self._front_places,
+                self._found,
+                self._found_words,
+            )
+            if count != k.NO_ROOM:
+                return self._found[:count]
             self._lengthen_stack(2 * len(self._stack))
             self._epoch += 1
 
@@ -215,15 +242,15 @@ class Diagram:
         left: bool,
         exits: bool,
     ) -> Slots | None:
-        """The outputs that a filter covers; None if it is itself covered: see `kernels.relate`.
+        """The outputs that a filter covers; None if it is itself covered: see `evaluation_kernels`.
 
         `limits` has, for each clause, the highest level of a variable inside it, in rising order.
         Only the sides that are asked for are looked at.
         """
-        clauses = np.uint64((1 << len(limits)) - 1) if left else k.DEAD
+        clauses = np.uint64((1 << len(limits)) - 1) if left else evaluation.DEAD
         self._epoch += 1
         while True:
-            count = k.relate(
+            count = evaluation.relate(
                 truths,
                 np.uint64(full),
                 certain,
@@ -244,7 +271,7 @@ class Diagram:
                 self._stack_words[1],
                 self._found,
             )
-            if count == k.COVERED:
+            if count == evaluation.COVERED:
                 return None
             if count != k.NO_ROOM:
                 return self._found[:count]
@@ -252,6 +279,10 @@ class Diagram:
             self._epoch += 1
 
     # -- room
+
+    def pack(self) -> None:
+        """Put the rows one after the other, in the order of their nodes."""
+        self._pack(0)
 
     def _make_room(self) -> None:
         counters = self._counters
@@ -261,19 +292,17 @@ class Diagram:
                 self._make_room_for_tangled()
         waste = int(counters[k.WASTE])
         needed = int(counters[k.END]) - waste
-        self._pack(max(len(self._row_variables), 2 * needed))
+        self._pack(max(len(self._rows), 2 * needed))
         longest = int(self._hot[: int(counters[k.USED]), k.LENGTH].max())
-        if int(counters[k.END]) + 3 * longest + 4 > len(self._row_variables):
-            self._row_variables = _longer(self._row_variables)
-            self._row_parents = _longer(self._row_parents)
+        if int(counters[k.END]) + 3 * longest + 4 > len(self._rows):
+            self._rows = _longer(self._rows)
 
     def _pack(self, size: int) -> None:
         lengths = self._hot[: int(self._counters[k.USED]), k.LENGTH]
         size = max(size, int(lengths.sum()) * 5 // 4 + _NODES)
-        rows = np.zeros((2, size), np.int32)
-        variables, parents = rows
-        k.pack(*self._places, self._counters, variables, parents)
-        self._row_variables, self._row_parents = variables, parents
+        packed = np.zeros((size, k.PLACE), np.int32)
+        k.pack(*self._places, self._counters, packed)
+        self._rows = packed
 
     def _make_room_for_tangled(self) -> None:
         size = len(self._hot)
@@ -286,6 +315,8 @@ class Diagram:
     def _lengthen_stack(self, size: int) -> None:
         self._stack = np.zeros(size, np.int32)
         self._stack_words = np.zeros((2, size), np.uint64)
+        self._front = np.zeros(size, np.int32)
+        self._front_places = np.zeros((size, k.PLACE), np.int32)
 
 
 def _longer(array: NDArray[_Scalar]) -> NDArray[_Scalar]:

@@ -14,7 +14,7 @@ from typing import Final, TypeAlias
 
 from tidegate.filters.expression import And, Node, Or, Predicate, Truth, conjuncts
 from tidegate.papers.mbd.diagram import Diagram
-from tidegate.papers.mbd.kernels import FALSE, TRUE
+from tidegate.papers.mbd.node_kernels import FALSE, TRUE
 
 MOST_NODES: Final = 4096
 """Nodes that building the diagram of one filter may take."""
