@@ -47,6 +47,7 @@ from tidegate.overlay.policy import Choice
 from tidegate.overlay.settings import Settings
 
 Make = Callable[[str, Kind, Choice, Settings], Broker]
+PREDICATE_WISE = ("mbd", "counting")
 
 
 @dataclass(eq=False)
@@ -367,8 +368,10 @@ class World:
                 continue
             if any(f.matches(event) for f in survivors):
                 assert any(f.matches(event) for f in entries.values()), "a survivor is not covered"
-        # What an imperfect merger adds may be advertised where nothing is that its members want.
-        anywhere = not self.advertisements or bool(self.choice.imt)
+        # What an imperfect merger adds may be advertised where nothing is that its members want,
+        # and structures that compare predicates one by one take more to overlap than does.
+        outward = bool(self.choice.imt) or self.choice.index in PREDICATE_WISE
+        anywhere = not self.advertisements or outward
         wanted = [f for f in survivors if anywhere or any(offer.overlaps(f) for offer in offers)]
         for entry in entries.values():
             assert any(entry.covers(f) for f in wanted), f"{entry} covers nobody behind {sender}"

@@ -17,6 +17,7 @@ from tidegate.errors import TidegateError
 from tidegate.filters.filter import Filter as InLanguage
 from tidegate.filters.schema import Schema
 from tidegate.overlay.filter import Event
+from tidegate.papers.counting.counting_table import CountingTable
 from tidegate.papers.mbd.mbd import MBD
 from tidegate.papers.negative.approximate import ApproximateNegativeSpace
 from tidegate.papers.negative.exact import ExactNegativeSpace
@@ -177,6 +178,7 @@ _FEWEST_REMEMBERED: Final = 64
 _INDEXES: Final[Mapping[str, MakeIndex]] = {
     "boxes": NumberedBoxes,
     "mbd": lambda space: MBD(space.schema),
+    "counting": lambda space: CountingTable(space.schema),
     "poset": lambda space: Poset(space.schema),
     "scan": lambda space: Scan(),
 }
