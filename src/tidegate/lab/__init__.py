@@ -1,6 +1,7 @@
 """Is it true?
 
 - `workloads`: what the papers' experiments run on: rectangles; `padres`: sets A and B of predicates
+- `covered`: how many of a set others cover, counted exactly
 - `auctions`: three classes of subscriptions to the events of `books`, which are on auction
 - `matching`: subscriptions and events for the engine's benchmarks; `trade`: alert rules on trades
 - `redundant`: rules of which it is known what is redundant; `mixed`: rules as people write them

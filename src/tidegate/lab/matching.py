@@ -146,7 +146,7 @@ def padres(count: int, predicates: int, seed: int) -> Padres:
     parts = (order * pool.each + random.integers(0, pool.each, order.shape)).astype(np.int32)
     sizes = random.integers(2, 6, count, endpoint=True)
     parts[np.arange(6) >= sizes[:, None]] = -1
-    return Padres(integer_schema(), pool, parts, seed)
+    return Padres(_integer_schema(), pool, parts, seed)
 
 
 @dataclass(frozen=True)
@@ -205,7 +205,7 @@ def trees(count: int, seed: int) -> Trees:
     shapes = tuple(_shape(random, 6 + k % 7) for k in range(SHAPES))
     chosen = random.integers(0, SHAPES, count, dtype=np.int32)
     leaves = random.integers(0, PADRES_B, (count, 12), dtype=np.int32)
-    return Trees(integer_schema(), pool, shapes, chosen, leaves, seed)
+    return Trees(_integer_schema(), pool, shapes, chosen, leaves, seed)
 
 
 def draw_pool(
@@ -257,8 +257,7 @@ def _ends(operator: Operator, constant: int, values: int) -> tuple[int, int]:
             return constant, constant
 
 
-def integer_schema() -> Schema:
-    """Every attribute is a bigint."""
+def _integer_schema() -> Schema:
     return Schema(dict.fromkeys(ATTRIBUTES, "bigint"))
 
 
