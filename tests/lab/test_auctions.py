@@ -49,6 +49,13 @@ def test_the_arrays_match_what_the_filters_match(classes: tuple[int, ...]) -> No
     assert 30 < held.sum() < held.size / 2
 
 
+def test_a_part_has_the_subscriptions_of_its_rows() -> None:
+    workload = auctions(100, seed=2)
+    parts = [workload.part(start, start + 30) for start in range(0, 100, 30)]
+    assert [len(part) for part in parts] == [30, 30, 30, 10]
+    assert [f for part in parts for f in part.filters()] == list(workload.filters())
+
+
 def test_the_table_holds_the_filters() -> None:
     workload = auctions(200, seed=4)
     filters = list(workload.filters())

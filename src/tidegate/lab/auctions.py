@@ -19,7 +19,7 @@ Invariant: `holds` says of arrays what the filters say of events.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -228,6 +228,16 @@ class Auctions:
     def points(self, events: pa.Table) -> Points:
         """The values of events, in the type of the subscriptions' values."""
         return {name: events[name].to_numpy().astype(np.int32) for name in ATTRIBUTES}
+
+    def part(self, start: int, stop: int) -> "Auctions":
+        """Some of the subscriptions, one after the other."""
+        own = self.classes[start:stop]
+        values = {}
+        for k, columns in self.values.items():
+            before = int(np.count_nonzero(self.classes[:start] == k))
+            rows = slice(before, before + int(np.count_nonzero(own == k)))
+            values[k] = {name: column[rows] for name, column in columns.items()}
+        return replace(self, classes=own, values=values)
 
     def holds(self, points: Points) -> NDArray[np.bool_]:
         """Which subscriptions match: one row for each, one column for each event."""

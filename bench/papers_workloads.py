@@ -1,0 +1,51 @@
+"""Are the papers' workloads drawn as the papers describe theirs?
+
+How many subscriptions of sets A and B (`tidegate.lab.padres`) another one covers, which is what
+their free choices were fitted to, counted exactly; and how many subscriptions of each class of book
+auctions (`tidegate.lab.auctions`) match an event. There is nothing to be faster than: what the
+paper prints stands in the note.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bench.figure import Figure
+from tidegate.lab import padres
+from tidegate.lab.auctions import CLASSES, auctions
+from tidegate.lab.covered import covered_share
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tidegate.lab.auctions import Auctions
+
+SUBSCRIPTIONS = padres.SUBSCRIPTIONS
+FEWER = padres.FEWER
+EVENTS = 500  # of the auctions; each is tried with every subscription
+_CHUNK = 4_000
+
+
+def figures() -> Iterator[Figure]:
+    """The shares that are covered, and those that match."""
+    for name, draw, printed in (("A", padres.set_a, 0.75), ("B", padres.set_b, 0.45)):
+        for count in (SUBSCRIPTIONS, FEWER):
+            note = f"the paper: {printed}" if count == SUBSCRIPTIONS else "no figure in the paper"
+            share = covered_share(draw(count))
+            yield Figure(f"covered, {count:,} of set {name}", share, None, None, "", note=note)
+    for own in CLASSES:
+        matches, events = matched(auctions(SUBSCRIPTIONS, classes=[own]))
+        title = f"auctions, {SUBSCRIPTIONS:,} of class {own}"
+        yield Figure(f"{title}, matches an event", matches, None, None, "subscriptions")
+        yield Figure(f"{title}, events that match", events, None, None, "of all")
+
+
+def matched(workload: Auctions) -> tuple[float, float]:
+    """How many subscriptions match an event, and how many of the events any subscription."""
+    points = workload.points(workload.events(EVENTS))
+    wanted = np.zeros(EVENTS, np.int64)
+    for start in range(0, len(workload), _CHUNK):
+        wanted += workload.part(start, start + _CHUNK).holds(points).sum(axis=0)
+    return float(wanted.mean()), float((wanted > 0).mean())
