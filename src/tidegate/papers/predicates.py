@@ -122,6 +122,12 @@ class Predicates:
         """The variable of a predicate, if it has one."""
         return self._known.get((predicate.attribute, meaning(predicate, self._raw)))
 
+    def look_up(self, predicate: Predicate) -> tuple[ValueSet, int | None]:
+        """The values for which a predicate holds, of those the schema permits; and its variable."""
+        raw = meaning(predicate, self._raw)
+        own = meaning(predicate, self.schema) if self._checked else raw
+        return own, self._known.get((predicate.attribute, raw))
+
     def take(self, predicate: Predicate) -> int:
         """The variable of a predicate, a new one if the predicate is new; it has one use more."""
         attribute = predicate.attribute

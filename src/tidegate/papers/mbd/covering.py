@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidegate.filters.expression import And, Node, Or, Predicate, Truth
-from tidegate.filters.meaning import allowed, universe
+from tidegate.filters.meaning import universe
 from tidegate.filters.schema import Schema
 from tidegate.filters.valueset import ValueSet, intersection, union
 from tidegate.papers.mbd.dependencies import Dependencies
@@ -66,6 +66,7 @@ class Question:
         self._predicates = predicates
         self._table = table
         self._tree = tree
+        self._atoms: dict[int, Atom] = {}  # by predicates of the tree
 
     # -- the two forms of a filter
 
@@ -95,9 +96,13 @@ class Question:
         return [clause for clause in dict.fromkeys(found) if not self._certain(clause)]
 
     def _atom(self, predicate: Predicate) -> Atom:
-        values = allowed(predicate, self._schema)
-        variable = None if self._table is None else self._predicates.find(predicate)
-        return Atom(predicate.attribute, values, variable)
+        found = self._atoms.get(id(predicate))  # which lives as long as the tree
+        if found is None:
+            values, variable = self._predicates.look_up(predicate)
+            if self._table is None:
+                variable = None
+            found = self._atoms[id(predicate)] = Atom(predicate.attribute, values, variable)
+        return found
 
     def _joined(self, atoms: Iterable[Atom]) -> Alternative | None:
         """One atom for each attribute; None if nothing meets them all."""
@@ -112,6 +117,8 @@ class Question:
         return joined
 
     def _certain(self, clause: Clause) -> bool:
+        if len(clause) == 1:
+            return universe(clause[0].attribute, self._schema).within(clause[0].values) is True
         return any(
             universe(attribute, self._schema).within(values)
             for attribute, sets in _by_attribute(clause).items()
@@ -131,13 +138,14 @@ class Question:
 
     def inside(self, clause: Clause) -> NDArray[np.int32]:
         """The variables inside a clause: those that can be true only where it holds."""
-        parts: list[Variables | list[int]] = [self._predicates.never.array]
+        never = self._predicates.never.array
         if len(clause) == 1:
-            parts.append(self._below(clause[0]))
-        else:
-            for attribute, sets in _by_attribute(clause).items():
-                for values in dict.fromkeys((*union(sets), *sets)):
-                    parts.append(self._predicates.covered(values, attribute))
+            below = np.asarray(self._below(clause[0]), np.int32)
+            return np.concatenate([never, below]) if len(never) else below
+        parts: list[Variables | list[int]] = [never]
+        for attribute, sets in _by_attribute(clause).items():
+            for values in dict.fromkeys((*union(sets), *sets)):
+                parts.append(self._predicates.covered(values, attribute))
         return np.concatenate(parts).astype(np.int32)
 
     def overlapping(self, alternatives: Sequence[Alternative]) -> NDArray[np.uint64]:
@@ -183,15 +191,15 @@ def left_sides(
     insides = [question.inside(clause) for clause in clauses]
     if not all(map(len, insides)):
         return None
-    insides.sort(key=diagram.highest)
+    highest = [diagram.highest(variables) for variables in insides]
+    rising = sorted(range(len(insides)), key=highest.__getitem__)
     sides: list[Left] = []
     for start in range(0, max(1, len(insides)), CLAUSES):
-        some = insides[start : start + CLAUSES]
+        some = rising[start : start + CLAUSES]
         certain = np.zeros(width, np.uint64)
-        for bit, variables in enumerate(some):
-            certain[variables] |= np.uint64(1 << bit)
-        limits = np.array([diagram.highest(variables) for variables in some], np.int64)
-        sides.append(Left(certain, limits))
+        for bit, clause in enumerate(some):
+            certain[insides[clause]] |= np.uint64(1 << bit)
+        sides.append(Left(certain, np.array([highest[clause] for clause in some], np.int64)))
     return sides
 
 
