@@ -3,5 +3,5 @@
 `normal` turns a filter into a union of boxes, `relate` compares such unions (covers, overlaps,
 subsumed), `union` does so for growing sets of filters. `distribution` measures filters,
 `selectivity` estimates them; `merge`, `prune` and `replace` make fewer or simpler filters that
-cover the given ones.
+cover the given ones, and `widen` one that is wide enough for several values of its parameters.
 """
