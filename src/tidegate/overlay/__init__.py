@@ -18,5 +18,14 @@ an event travels only where somebody wants it. From the bottom up:
 - `routing`: how a change on one link changes what is forwarded to the others
 - `broker`: the state machine that drives all of it
 
+And at the other end of a broker's link:
+
+- `conversation`: what a client has told its broker, and what that has answered
+- `template`: what a client has to know about filters with parameters
+- `trail`: which values should be asked for besides that of now
+- `variable`: values that move, and the filters that follow them
+- `strategy`: how to tell that a subscription has another filter
+- `client`: what a client wants, and which events are for it
+
 Nothing here does I/O or has a clock, a thread or randomness of its own.
 """

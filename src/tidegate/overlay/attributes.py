@@ -4,7 +4,7 @@ The language's own filters, related by the algebra and kept in the engine's box 
 of the `structures`. Shapes are the trees without their constants.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from typing import Any, Final
 
@@ -13,6 +13,7 @@ from tidegate.algebra.groups import Tried, merge_all
 from tidegate.algebra.merge import Merger as Found
 from tidegate.algebra.merge import assess
 from tidegate.algebra.relate import covers, overlaps
+from tidegate.algebra.widen import around, ranged, without
 from tidegate.engine.boxes.space import Space
 from tidegate.errors import FilterError, MeasureError
 from tidegate.filters import filter as language
@@ -95,6 +96,36 @@ class AttributeFilter:
 
     def __repr__(self) -> str:
         return f"<AttributeFilter {self}>"
+
+
+class AttributeTemplate:
+    """A filter of the language with parameters: a `Template`."""
+
+    def __init__(self, f: language.Filter) -> None:
+        self._open = f
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """Their names."""
+        return self._open.parameters
+
+    def bind(self, values: Mapping[str, Any], /) -> AttributeFilter:
+        """The filter with a value for each parameter."""
+        return AttributeFilter(self._open.bind(**values))
+
+    def around(
+        self, now: Mapping[str, Any], others: Sequence[Mapping[str, Any]], /
+    ) -> AttributeFilter:
+        """A filter wide enough for the values of now, and as far as possible for others."""
+        return AttributeFilter(around(self._open, now, others))
+
+    def ranged(self, names: Collection[str], /) -> "AttributeTemplate":
+        """One in which equalities with these parameters are ranges."""
+        return AttributeTemplate(ranged(self._open, names))
+
+    def without(self, names: Collection[str], /) -> "AttributeTemplate":
+        """One without the predicates that have these parameters."""
+        return AttributeTemplate(without(self._open, names))
 
 
 class AttributeIndex:
@@ -203,6 +234,10 @@ class Attributes:
         """Read a filter and bind its parameters."""
         f = language.parse(text, self.schema)
         return AttributeFilter(f.bind(**parameters) if parameters else f)
+
+    def template(self, text: str, /) -> AttributeTemplate:
+        """Read a filter whose parameters are bound later."""
+        return AttributeTemplate(language.parse(text, self.schema))
 
     def keeping(self, index: str | None, union: str | None) -> "Attributes":
         """The same kind, its filters kept in the structures of these names."""

@@ -8,7 +8,7 @@ From the bottom up:
 - `size`: how many bytes a message takes
 - `link`: how long it is under way; `cost`: how long a broker works on it
 - `topology`: what overlays look like
-- `client`: what a client wants and publishes
+- `seat`: a client at its broker
 - `memory`: what a broker still knows after a crash
 - `node`: a broker at its place, and what waits for it
 - `spread`: where a subscription has arrived; `oracle`: who should have got an event

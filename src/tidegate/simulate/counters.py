@@ -46,6 +46,7 @@ class BrokerCounters:
     unpublished: int  # events that its clients could not publish, because it was down
     deliveries: int  # events handed to its clients
     notifications: int  # subscriptions that they were handed for
+    spurious: int  # notifications that its clients no longer wanted, and have not handed on
     delay: float  # from publication to delivery, on the average
     slowest: float  # delivery
     vain: int  # events that neighbours sent to it, and nobody at or behind it was handed
@@ -117,7 +118,7 @@ def _broker(node: Node, oracle: Oracle | None) -> BrokerCounters:
     sent = total(lane.traffic for lane in node.outgoing.values())
     return BrokerCounters(
         name=node.name,
-        clients=len(node.clients),
+        clients=len(node.seats),
         entries=len(routing.wanted),
         forwarded=sum(len(link.wanted.active) for link in neighbours),
         passive=sum(link.wanted.passive for link in neighbours),
@@ -135,6 +136,7 @@ def _broker(node: Node, oracle: Oracle | None) -> BrokerCounters:
         unpublished=done.unpublished,
         deliveries=done.deliveries,
         notifications=done.notifications,
+        spurious=sum(seat.client.spurious for seat in node.seats.values()),
         delay=done.delay / SECOND / done.deliveries if done.deliveries else 0.0,
         slowest=done.slowest / SECOND,
         vain=sum(lane.traffic.vain for lane in node.incoming.values()),
@@ -196,6 +198,7 @@ _SUMMED: Final = {
     "unpublished",
     "deliveries",
     "notifications",
+    "spurious",
     "vain",
     "owed",
     "missed",

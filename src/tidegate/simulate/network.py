@@ -16,14 +16,15 @@ advertisements, two numbers for each change of an advertisement at each broker (
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import astuple, dataclass, field, fields
+from functools import partial
 from typing import Any, Final, TypeAlias
 
 from tidegate.errors import TidegateError
 from tidegate.overlay.broker import Broker
+from tidegate.overlay.client import Client
+from tidegate.overlay.conversation import Told
 from tidegate.overlay.filter import Event, Kind
 from tidegate.overlay.messages import (
-    Advertise,
-    Change,
     Input,
     LinkDown,
     LinkUp,
@@ -34,14 +35,15 @@ from tidegate.overlay.messages import (
 from tidegate.overlay.policy import Choice
 from tidegate.overlay.scan import ScanIndex
 from tidegate.overlay.settings import Settings
+from tidegate.overlay.template import Language
 from tidegate.overlay.work import Tally, Work
-from tidegate.simulate.client import Client
 from tidegate.simulate.clock import SECOND, Clock, nanoseconds
 from tidegate.simulate.cost import CostModel, now
 from tidegate.simulate.link import Lane, LinkModel
 from tidegate.simulate.memory import Memory
 from tidegate.simulate.node import Node, Waiting
 from tidegate.simulate.oracle import Flight, Oracle
+from tidegate.simulate.seat import Handler, Seat
 from tidegate.simulate.service import Service, Watcher
 from tidegate.simulate.size import publish_sizes
 from tidegate.simulate.spread import Spread
@@ -181,34 +183,45 @@ class Network:
             for node in self._ordered:
                 if node.up:
                     self.service.enqueue(node, _own(Tick()))
+            for client in self.clients.values():
+                client.tick()
         self.clock.at_in_background(self.clock.now + every, self._tick, every)
 
     # -- clients
 
-    def client(self, name: str, broker: str) -> Client:
-        """Let a client come to a broker."""
+    def client(
+        self,
+        name: str,
+        broker: str,
+        updates: str = "parametric",
+        handler: Handler | None = None,
+    ) -> Client:
+        """Let a client come to a broker; `handler` is told what it is handed."""
         node = self._node(broker)
         if name in self.clients or name in self.nodes:
             raise TidegateError(f"the name {name!r} is taken")
-        made = self.clients[name] = node.clients[name] = Client(name, node.number, self)
+        language = self.kind if isinstance(self.kind, Language) else None
+        sending, publishing = partial(self._send, node), partial(self._publish, node)
+        seat = node.seats[name] = Seat(name, language, updates, sending, publishing)
+        seat.handler = handler
+        self.clients[name] = seat.client
         self._hear(node, Waiting(name, LinkUp(client=True), 0, None, -1))
-        return made
+        return seat.client
 
-    def to_broker(self, client: Client, message: Change | Advertise) -> None:
-        """Send a client's message to its broker; it is lost if that is down."""
-        node = self._ordered[client.home]
+    def _send(self, node: Node, seat: Seat, message: Told) -> None:
+        """A client speaks to its broker; that is lost if the broker is down."""
         size = self.service.sizes.of(message)
-        self._hear(node, Waiting(client.name, message, size, None, -1))
+        self._hear(node, Waiting(seat.client.name, message, size, None, -1))
 
-    def publish(self, client: Client, number: int, event: Event) -> None:
-        """Send a client's event to its broker."""
-        node = self._ordered[client.home]
+    def _publish(self, node: Node, seat: Seat, number: int, event: Event) -> None:
+        """A client publishes an event."""
         if not node.up:
             node.done.unpublished += 1
             return
-        size, onward = publish_sizes(number, event, f"{node.name}/{client.name}")
+        name = seat.client.name
+        size, onward = publish_sizes(number, event, f"{node.name}/{name}")
         trace = Flight(self.clock.now, onward), None
-        self._hear(node, Waiting(client.name, Publish(number, event), size, trace, -1))
+        self._hear(node, Waiting(name, Publish(number, event), size, trace, -1))
 
     def _hear(self, node: Node, waiting: Waiting) -> None:
         if not node.up:
@@ -268,9 +281,9 @@ class Network:
             self.service.enqueue(node, _own(Restart()))
         else:
             self._forget(node)
-        for client in node.clients.values():
-            self._hear(node, Waiting(client.name, LinkUp(client=True), 0, None, -1))
-            client.reconnect(afresh=not memory)
+        for name, seat in node.seats.items():
+            self._hear(node, Waiting(name, LinkUp(client=True), 0, None, -1))
+            seat.client.reconnect(afresh=not memory)
         for name in node.outgoing:
             self._come_up(node, self.nodes[name])
 

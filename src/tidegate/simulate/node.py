@@ -11,9 +11,9 @@ from typing import Any, Final, NamedTuple
 from tidegate.overlay.broker import Broker
 from tidegate.overlay.messages import Input
 from tidegate.overlay.work import Tally, Work
-from tidegate.simulate.client import Client
 from tidegate.simulate.link import Lane
 from tidegate.simulate.memory import Memory
+from tidegate.simulate.seat import Seat
 
 
 class Waiting(NamedTuple):
@@ -74,7 +74,6 @@ class Node:
     __slots__ = (
         "broker",
         "busy",
-        "clients",
         "done",
         "extra",
         "generation",
@@ -83,6 +82,7 @@ class Node:
         "number",
         "outgoing",
         "queue",
+        "seats",
         "spent",
         "up",
     )
@@ -94,7 +94,7 @@ class Node:
         self.queue: Final[deque[Waiting]] = deque()
         self.outgoing: Final[dict[str, Lane]] = {}
         self.incoming: Final[dict[str, Lane]] = {}
-        self.clients: Final[dict[str, Client]] = {}
+        self.seats: Final[dict[str, Seat]] = {}  # of its clients
         self.done: Final = Done()
         self.up = True
         self.busy = False

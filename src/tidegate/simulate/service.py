@@ -134,7 +134,7 @@ class Service:
         if self._oracle is not None:
             publish, flight = waiting.input, waiting.trace[0]
             assert isinstance(publish, Publish)
-            advertised = node.clients[waiting.link].advertised
+            advertised = node.seats[waiting.link].advertised
             self._oracle.published(flight, publish.event, node.number, advertised)
 
     # -- effects
@@ -164,7 +164,7 @@ class Service:
     def _forward(self, node: Node, flight: Flight, hop: Hop | None, effect: Send) -> None:
         lane = node.outgoing.get(effect.link)
         if lane is None:
-            node.clients[effect.link].hear(effect.message)
+            self._answer(node, effect.link, effect.message)
             return
         moment = lane.send(self._clock.now, Publish, flight.size)
         if moment is not None:
@@ -188,6 +188,24 @@ class Service:
             self._oracle.delivered(flight, node.number, effect.link, effect.subscriptions)
         if self.watch is not None:
             self.watch(node.name, effect.link, effect)
+        seat = node.seats[effect.link]
+        if self._client_delay:
+            self._clock.at(self._clock.now + self._client_delay, seat.deliver, effect)
+        else:
+            seat.deliver(effect)
+
+    def _answer(self, node: Node, client: str, message: Message) -> None:
+        """A client is answered, in the order of what is delivered to it."""
+        answer = node, client, message, node.generation
+        if self._client_delay:
+            self._clock.at(self._clock.now + self._client_delay, self._answered, answer)
+        else:
+            self._answered(answer)
+
+    def _answered(self, answer: tuple[Node, str, Message, int]) -> None:
+        node, client, message, generation = answer
+        if node.generation == generation:  # else it speaks to the broker that comes back
+            node.seats[client].client.hear(message)
 
     def _control(
         self, node: Node, waiting: Waiting, effects: list[Effect], sent: list[Sent]
@@ -205,7 +223,7 @@ class Service:
                 self._send(node, lane, message, size)
             else:
                 refused |= type(message) is Refuse
-                node.clients[link].hear(message)
+                self._answer(node, link, message)
         if self._oracle is not None:
             if waiting.epoch < 0:
                 if written and not refused:
@@ -233,7 +251,7 @@ class Service:
         if isinstance(came, Change):
             oracle.accepted(waiting.link, node.number, came)
         elif isinstance(came, Advertise):
-            node.clients[waiting.link].advertised = oracle.spread.advertised(node.number)
+            node.seats[waiting.link].advertised = oracle.spread.advertised(node.number)
 
     def _passed(self, oracle: Oracle, node: Node, waiting: Waiting) -> None:
         lane = node.incoming[waiting.link]

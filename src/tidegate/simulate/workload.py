@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from tidegate.errors import ScenarioError, TidegateError
 from tidegate.overlay.attributes import AttributeFilter, Attributes
-from tidegate.simulate.client import Client
+from tidegate.overlay.client import Client
 from tidegate.simulate.draws import Draw, draw_all, read_draws
 from tidegate.simulate.named import NAMED
 from tidegate.simulate.network import Network, Timed
