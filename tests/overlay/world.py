@@ -304,7 +304,8 @@ class World:
         assert effect.event == published.event
         assert len(set(effect.subscriptions)) == len(effect.subscriptions)
         for own in effect.subscriptions:
-            (subscription,) = (s for s in self.subscriptions if s.id == own)
+            known = (s for s in self.subscriptions if s.client in self.clients)
+            (subscription,) = (s for s in known if s.id == own)
             assert subscription.client == effect.link, "an event for somebody else"
             assert not subscription.cancelled, "an event for a subscription that was cancelled"
             current = subscription.versions[-1]
@@ -330,8 +331,9 @@ class World:
     def check_quiet(self, events: Iterable[Any], *, exact: bool = True) -> None:
         """(d), with nothing under way."""
         assert not any(self.queues.values())
-        for (sender, receiver), _ in self.queues.items():
-            self._check_link(sender, receiver, list(events))
+        for receiver, others in self.neighbours.items():
+            for sender in others:
+                self._check_link(sender, receiver, list(events))
         for name, broker in self.brokers.items():
             for link in broker.routing.links.values():
                 assert link.client or not link.stream.unacknowledged
@@ -354,7 +356,7 @@ class World:
         """What stands at the receiver covers the survivors behind the sender, and no entry more."""
         entries = self.brokers[receiver].routing.wanted.of(sender)
         behind = self._side(sender, receiver)
-        survivors = [s.versions[-1] for s in self.standing() if self.home[s.client] in behind]
+        survivors = self._survivors(behind)
         if self.choice.floods:
             assert not entries
             return
@@ -375,6 +377,10 @@ class World:
         wanted = [f for f in survivors if anywhere or any(offer.overlaps(f) for offer in offers)]
         for entry in entries.values():
             assert any(entry.covers(f) for f in wanted), f"{entry} covers nobody behind {sender}"
+
+    def _survivors(self, behind: set[str]) -> list[Any]:
+        """The filters that stand at some brokers."""
+        return [s.versions[-1] for s in self.standing() if self.home[s.client] in behind]
 
     def _check_forwarded(self, broker: str, neighbour: str) -> None:
         """Both ends of a link know the same."""

@@ -95,4 +95,4 @@ def _ahead(value: Constant, way: float) -> Constant:
 
 def _number(value: Constant) -> float:
     assert isinstance(value, int | float)
-    return float(value)
+    return value
