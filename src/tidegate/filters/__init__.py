@@ -7,5 +7,6 @@ spelled (`literals`, `datetimes`), admitted (`admission`) and compared (`values`
 `listing`, `patterns`, `letters`) as Spark does; a `schema` gives attributes their `types`
 (`attribute`, `sources`, `ddl`). One event is tried in `evaluate`. The values a predicate allows are
 `meaning`'s: a `valueset`, made of `bounds` on the ordered `lines` of the types; `canonical` tells
-when two filters say the same. `filter` is what people hold in their hands.
+when two filters say the same. `filter` is what people hold in their hands; `moved` is how little it
+takes to change some of its constants.
 """

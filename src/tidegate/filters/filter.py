@@ -59,13 +59,17 @@ class Filter:
     )
 
     def __init__(
-        self, template: Template, values: list[Constant], schema: Schema | None = None
+        self,
+        template: Template,
+        values: list[Constant],
+        schema: Schema | None = None,
+        form: Form | None = None,
     ) -> None:
         self._template = template
         self._values = values
         self.schema = schema
         self._tree: Node | None = None
-        self._form: Form | None = None
+        self._form = form  # if it is known
         self._hash: int | None = None
         self._listings: dict[int, Listing] | None = None  # of long lists, by predicates of the tree
         self.normal_form: Any = None  # the boxes of the filter, kept here by `algebra.normal`
@@ -98,6 +102,11 @@ class Filter:
         """The canonical form."""
         if self._form is None:
             self._form = canonical_form(self.tree, self.schema)
+        return self._form
+
+    @property
+    def known_form(self) -> Form | None:
+        """The canonical form, if it has been asked for."""
         return self._form
 
     @property

@@ -76,10 +76,11 @@ def read_tree(spelled: Spelled, schema: Schema | None) -> Node:
     kind = _JUNCTIONS.get(spelled[0])
     if kind is not None:
         return kind(tuple([read_tree(part, schema) for part in spelled[1:]]))
-    return _read_predicate(spelled, schema)
+    return read_predicate(spelled, schema)
 
 
-def _read_predicate(spelled: list[Any], schema: Schema | None) -> Predicate:
+def read_predicate(spelled: list[Any], schema: Schema | None) -> Predicate:
+    """The predicate that was spelled so."""
     if len(spelled) < 3 or not all(isinstance(word, str) for word in spelled):
         raise ValueError(f"{_shown(spelled)} is no predicate")
     mode, attribute, operator = Mode(spelled[0]), spelled[1], Operator(spelled[2])

@@ -30,6 +30,7 @@ class Template:
     `steps` turn literals into constants (typed literals, signs, checks against a schema), each with
     the base it is done at.
     `alternatives` says that the text is conditions joined by OR without parentheses around them.
+    `attributes` are those of the tree, where they are known.
     """
 
     __slots__ = ("_attributes", "_tree", "alternatives", "clauses", "parameters", "slots", "steps")
@@ -41,6 +42,7 @@ class Template:
         parameters: tuple[str, ...] = (),
         slots: int = 0,
         alternatives: bool = False,
+        attributes: frozenset[str] | None = None,
     ) -> None:
         self._tree: Final[Node | None] = tree
         self.steps: tuple[tuple[Step, int], ...] = tuple([(step, 0) for step in steps])
@@ -48,7 +50,7 @@ class Template:
         self.slots = slots
         self.alternatives = alternatives
         self.clauses: tuple[Template, ...] = (self,)
-        self._attributes: frozenset[str] | None = None
+        self._attributes = attributes
 
     @classmethod
     def joined(cls, clauses: Sequence["Template"], slots: int) -> "Template":

@@ -4,7 +4,7 @@ The language's own filters, related by the algebra and kept in the engine's box 
 of the `structures`. Shapes are the trees without their constants.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from copy import copy
 from typing import Any, Final
 
@@ -18,9 +18,13 @@ from tidegate.engine.boxes.space import Space
 from tidegate.errors import FilterError, MeasureError
 from tidegate.filters import filter as language
 from tidegate.filters.evaluate import value_of
-from tidegate.filters.expression import MAX_DEPTH, predicates
-from tidegate.filters.notation import read_tree, spell_tree
+from tidegate.filters.expression import MAX_DEPTH, Parameter, Predicate, predicates
+from tidegate.filters.filter import bind, constant
+from tidegate.filters.literals import spell
+from tidegate.filters.moved import moved, remade
+from tidegate.filters.notation import read_predicate, read_tree, spell_tree
 from tidegate.filters.schema import Schema
+from tidegate.filters.values import Constant
 from tidegate.overlay.filter import Event, Filter, Merger, Plain
 from tidegate.overlay.structures import (
     FilterStructure,
@@ -45,13 +49,15 @@ class AttributeFilter:
     ['10']
     """
 
-    __slots__ = ("_constants", "_shape", "filter")
+    __slots__ = ("_shape", "_values", "filter")
 
-    def __init__(self, f: language.Filter) -> None:
+    def __init__(
+        self, f: language.Filter, shape: str | None = None, values: list[str] | None = None
+    ) -> None:
         f.require_bound()
         self.filter: Final = f
-        self._shape: str | None = None
-        self._constants: list[str] = []
+        self._shape = shape  # if it is known
+        self._values = values  # if they are known
 
     @property
     def size(self) -> int:
@@ -65,13 +71,21 @@ class AttributeFilter:
     def shape(self) -> str:
         """The tree without its constants."""
         if self._shape is None:
-            self._shape = repr(_hollow(spell_tree(self.filter.tree), self._constants))
+            self._shape = repr(_hollow(spell_tree(self.filter.tree)))
         return self._shape
 
     @property
     def values(self) -> list[str]:
         """The constants in their order, as the language spells them."""
-        return self._constants if self.shape else []
+        if self._values is None:
+            constants = [c for p in predicates(self.filter.tree) for c in p.constants]
+            self._values = list(map(spell, constants))  # type: ignore[arg-type]  # all are bound
+        return self._values
+
+    def moved(self, change: Callable[[Predicate], Predicate]) -> "AttributeFilter":
+        """The filter with other constants in some predicates."""
+        f = self.filter
+        return AttributeFilter(moved(f, remade(f.tree, change)), self.shape)
 
     def matches(self, event: Event, /) -> bool:
         """Whether the event passes."""
@@ -99,10 +113,15 @@ class AttributeFilter:
 
 
 class AttributeTemplate:
-    """A filter of the language with parameters: a `Template`."""
+    """A filter of the language with parameters: a `Template`.
+
+    It remembers what it was last bound to: as a rule, hardly anything of that changes.
+    """
 
     def __init__(self, f: language.Filter) -> None:
         self._open = f
+        self._predicates = list(predicates(f.tree))
+        self._last: tuple[dict[str, Constant], AttributeFilter] | None = None
 
     @property
     def parameters(self) -> tuple[str, ...]:
@@ -111,7 +130,28 @@ class AttributeTemplate:
 
     def bind(self, values: Mapping[str, Any], /) -> AttributeFilter:
         """The filter with a value for each parameter."""
-        return AttributeFilter(self._open.bind(**values))
+        given = {name: constant(name, value) for name, value in values.items()}
+        if self._last is None or self._last[0].keys() != given.keys():
+            found = AttributeFilter(self._open.bind(**given))
+        else:
+            before, last = self._last
+            changed = {name for name, new in given.items() if not _is_same(new, before[name])}
+            found = last.moved(self._changing(changed, given)) if changed else last
+        self._last = given, found
+        return found
+
+    def _changing(
+        self, changed: set[str], given: Mapping[str, Constant]
+    ) -> Callable[[Predicate], Predicate]:
+        """What to do to the predicates of a filter that was bound before, one after the other."""
+        following = iter(self._predicates)
+
+        def change(predicate: Predicate) -> Predicate:
+            own = next(following)
+            names = {c.name for c in own.constants if isinstance(c, Parameter)}
+            return bind(own, given, self._open.schema) if names & changed else predicate
+
+        return change
 
     def around(
         self, now: Mapping[str, Any], others: Sequence[Mapping[str, Any]], /
@@ -304,10 +344,28 @@ class Attributes:
 
     def reshaped(self, f: Filter, values: Plain) -> AttributeFilter:
         """The filter of the same shape with other constants."""
-        spelled = spell_tree(_in_language(f).tree)
-        if not isinstance(values, list) or len(values) != len(f.values):
-            raise FilterError(f"{f} has {len(f.values)} constants: a list of as many is needed")
-        return self.read(_filled(spelled, iter(values)))
+        assert isinstance(f, AttributeFilter)
+        before = f.values
+        if not isinstance(values, list) or len(values) != len(before):
+            raise FilterError(f"{f} has {len(before)} constants: a list of as many is needed")
+        place = 0
+
+        def change(predicate: Predicate) -> Predicate:
+            nonlocal place
+            start, place = place, place + len(predicate.constants)
+            new = values[start:place]
+            if new == before[start:place]:
+                return predicate
+            spelled = [predicate.mode.value, predicate.attribute, predicate.operator.value, *new]
+            read = read_predicate(spelled, self.schema)
+            if read.is_open:
+                raise ValueError(f"{read} has a parameter")
+            return read
+
+        try:
+            return f.moved(change)
+        except (ValueError, TypeError, KeyError) as error:
+            raise FilterError(f"this is no filter: {error}") from None
 
     def filter_refusal(self, f: object) -> str | None:
         """Why this cannot be taken as a filter, if it cannot."""
@@ -341,20 +399,15 @@ def _deeper(spelled: Plain, levels: int) -> bool:
     return not levels or any(_deeper(part, levels - 1) for part in spelled[1:])
 
 
-def _hollow(spelled: Plain, constants: list[str]) -> Plain:
-    """A spelled tree without its constants, which are put where they are wanted."""
+def _hollow(spelled: Plain) -> Plain:
+    """A spelled tree without its constants."""
     if not isinstance(spelled, list):
         return spelled
     if spelled[0] in ("AND", "OR"):
-        return [spelled[0], *(_hollow(part, constants) for part in spelled[1:])]
-    constants += spelled[3:]
+        return [spelled[0], *map(_hollow, spelled[1:])]
     return [*spelled[:3], *[_HOLE] * len(spelled[3:])]
 
 
-def _filled(spelled: Plain, values: Iterator[Plain]) -> Plain:
-    """A spelled tree with other constants."""
-    if not isinstance(spelled, list):
-        return spelled
-    if spelled[0] in ("AND", "OR"):
-        return [spelled[0], *(_filled(part, values) for part in spelled[1:])]
-    return [*spelled[:3], *(next(values) for _ in spelled[3:])]
+def _is_same(one: Constant, other: Constant) -> bool:
+    """Whether two constants are spelled alike."""
+    return one is other or (type(one) is type(other) and spell(one) == spell(other))
