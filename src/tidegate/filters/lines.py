@@ -16,6 +16,7 @@ import math
 import struct
 from decimal import Decimal
 from fractions import Fraction
+from functools import cache
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from tidegate.filters.values import (
@@ -278,6 +279,7 @@ def _scaled_cut(constant: int | Decimal, scale: int) -> tuple[int, int]:
     return math.ceil(ratio), math.floor(ratio) + 1
 
 
+@cache
 def _power(scale: int) -> int:
     return int(10**scale)
 
@@ -292,20 +294,22 @@ def _preimage_of_double(line: Line, constant: float) -> tuple[int, int]:
         return line.low, line.low
     below = math.nextafter(constant, -math.inf)
     above = math.nextafter(constant, math.inf)
-    first = line.low
-    if below != -math.inf:
-        first = _first_key((Fraction(below) + Fraction(constant)) / 2, line.scale, constant)
-    after = line.high
-    if above != math.inf:
-        after = _first_key((Fraction(constant) + Fraction(above)) / 2, line.scale, above)
+    first = line.low if below == -math.inf else _first_key(below, constant, line.scale)
+    after = line.high if above == math.inf else _first_key(constant, above, line.scale)
     return first, after
 
 
-def _first_key(middle: Fraction, scale: int, upper: float) -> int:
-    """The first key at or after `middle`, or after it if the middle rounds down from `upper`."""
+def _first_key(lower: float, upper: float, scale: int) -> int:
+    """The first key that is nearer to the upper of two doubles; the middle is, if it rounds up.
+
+    In whole numbers, which is several times faster than in fractions: the denominators of doubles
+    are powers of 2, so the larger one is a multiple of the other.
+    """
+    (low, first), (high, second) = lower.as_integer_ratio(), upper.as_integer_ratio()
+    shared = max(first, second)
+    middle, whole = low * (shared // first) + high * (shared // second), 2 * shared
     exact = middle * _power(scale)
-    rounds_up = middle.numerator / middle.denominator == upper
-    return math.ceil(exact) if rounds_up else math.floor(exact) + 1
+    return -(-exact // whole) if middle / whole == upper else exact // whole + 1
 
 
 def _preimage_of_rounding(line: Line, constant: int | Decimal, scale: int) -> tuple[int, int]:
