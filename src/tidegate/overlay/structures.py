@@ -84,8 +84,7 @@ class NumberedBoxes:
 
     def update(self, number: int, f: InLanguage, /) -> None:
         """Put another filter in the place of the one with this number."""
-        self.remove(number)
-        self.add(number, f)
+        self._store.update(self._handles[number], f)
 
     def remove(self, number: int, /) -> None:
         """Forget the filter with this number."""

@@ -171,7 +171,7 @@ POOLS: Final = (
 
 
 def fuzz(seed: int, steps: int, every: int) -> None:
-    """Add and remove integer boxes at random, and ask about them now and then."""
+    """Add, move and remove integer boxes at random, and ask about them now and then."""
     rng = Random(seed)
     sides = rng.choice((0, 1, 2, 3, 8, 40))
     pool = rng.choice(POOLS)
@@ -184,6 +184,14 @@ def fuzz(seed: int, steps: int, every: int) -> None:
             handle = rng.choice(list(kept))
             boxes.remove(slots.pop(handle))
             del kept[handle]
+        elif kept and rng.random() < 0.4:
+            handle = rng.choice(list(kept))
+            used = [side for side in range(sides) if rng.random() < share]
+            if rng.random() < 0.7:
+                used = kept[handle][0]
+            kept[handle] = used, [rng.choice(pool) for _ in used], kept[handle][2]
+            boxes.move(slots[handle], *kept[handle][:2])
+            assert boxes.flags(slots[handle]) == kept[handle][2]
         else:
             used = [side for side in range(sides) if rng.random() < share]
             flags = rng.choice((0b0001, 0b0010, 0b1001, 0b11011, 0b1001 | SHARED))

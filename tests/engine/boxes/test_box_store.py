@@ -4,6 +4,7 @@ import math
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from decimal import Decimal
 from itertools import combinations
 from random import Random
@@ -42,7 +43,9 @@ from tidegate.engine.boxes.ruler import Ruler
 from tidegate.engine.boxes.space import Space
 from tidegate.errors import SchemaError
 from tidegate.filters.canonical import Constraint
+from tidegate.filters.expression import Predicate
 from tidegate.filters.lines import DECIMAL, TOP, cut, double_key
+from tidegate.filters.moved import moved, remade
 from tidegate.filters.values import normal
 from tidegate.filters.valueset import ValueSet
 
@@ -68,8 +71,8 @@ def grow_and_ask(seed: int, schema: tg.Schema | None, steps: int) -> None:
     grow(Random(seed), schema, steps, lambda rng: some_filter(rng, schema), some_event)
 
 
-def mix_and_ask(seed: int, steps: int) -> None:
-    grow(Random(seed), None, steps, families.mixed_filter, families.mixed_event)
+def mix_and_ask(seed: int, steps: int, updates: float = 0.0) -> None:
+    grow(Random(seed), None, steps, families.mixed_filter, families.mixed_event, updates)
 
 
 def grow(
@@ -78,6 +81,7 @@ def grow(
     steps: int,
     some_filter: Callable[[Random], tg.Filter],
     some_event: Callable[[Random], Mapping[str, Any]],
+    updates: float = 0.3,
 ) -> None:
     store, oracle = BoxStore(schema), AllAsked()
     for _ in range(steps):
@@ -85,6 +89,8 @@ def grow(
             handle = rng.choice(list(oracle.filters))
             store.remove(handle)
             del oracle.filters[handle]
+        elif updates and oracle.filters and rng.random() < updates:
+            update(store, oracle, rng.choice(list(oracle.filters)), some_filter(rng), rng)
         else:
             f = some_filter(rng)
             oracle.filters[store.add(f)] = f
@@ -93,6 +99,24 @@ def grow(
     assert list(store) == list(oracle.filters)
     events = [some_event(rng) for _ in range(4)]
     assert listed(store.stab_batch(events)) == [oracle.stab(event) for event in events]
+
+
+def update(store: BoxStore, oracle: AllAsked, handle: int, other: tg.Filter, rng: Random) -> None:
+    """Put another filter in the place of one, or, mostly, the same with some constants moved."""
+    f = oracle.filters[handle]
+    if rng.random() < 0.7:
+        f = moved(f, remade(f.tree, lambda p: nudged(p, rng) if rng.random() < 0.5 else p))
+    else:
+        f = other
+    oracle.filters[handle] = f
+    store.update(handle, f)
+
+
+def nudged(predicate: Predicate, rng: Random) -> Predicate:
+    """The predicate with its integers and doubles moved by 1."""
+    by = rng.choice((-1, 1))
+    constants = [c + by if type(c) in (int, float) else c for c in predicate.constants]  # type: ignore[operator]
+    return replace(predicate, constants=tuple(constants))
 
 
 @pytest.mark.parametrize("schema", SCHEMAS.values(), ids=SCHEMAS)
@@ -107,8 +131,11 @@ def test_stores_may_share_a_space(schema: tg.Schema | None, seed: int) -> None:
         store, oracle = rng.choice(pairs)
         if oracle.filters and rng.random() < 0.4:
             handle = rng.choice(list(oracle.filters))
-            store.remove(handle)
-            del oracle.filters[handle]
+            if rng.random() < 0.5:
+                update(store, oracle, handle, rng.choice(drawn), rng)
+            else:
+                store.remove(handle)
+                del oracle.filters[handle]
         else:
             f = rng.choice(drawn)
             oracle.filters[store.add(f)] = f
@@ -144,7 +171,7 @@ def test_what_is_no_number_is_kept_beside_numbers_of_any_type() -> None:
 @settings(max_examples=40)
 @given(seed=SEEDS)
 def test_all_families_may_meet_on_one_attribute(seed: int) -> None:
-    mix_and_ask(seed, 20)
+    mix_and_ask(seed, 20, updates=0.3 * (seed % 2))
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -232,6 +259,16 @@ class Changing(RuleBasedStateMachine):
         del self.oracle.filters[handle]
         with pytest.raises(KeyError):
             self.store.remove(handle)
+
+    @precondition(lambda self: self.oracle.filters)
+    @rule(data=st.data(), seed=SEEDS)
+    def update(self, data: st.DataObject, seed: int) -> None:
+        rng = Random(seed)
+        handle = data.draw(st.sampled_from(sorted(self.oracle.filters)))
+        for _ in range(rng.choice((1, 1, 300))):
+            update(self.store, self.oracle, handle, some_filter(rng, None), rng)
+        with pytest.raises(KeyError):
+            self.store.update(self.given, tg.parse("x = 1"))
 
     @rule(seed=SEEDS)
     def ask(self, seed: int) -> None:
@@ -618,6 +655,14 @@ def removed_boxes_left_in(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(IntegerBoxes, "remove", lambda self, slot: None)
 
 
+def moved_boxes_left_where_they_were(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(IntegerBoxes, "move", lambda self, slot, sides, ends: None)
+
+
+def moved_cuts_not_put_on_rulers(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Space, "exchange", lambda self, own, before, attributes: None)
+
+
 def labels_not_followed(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(IntegerBoxes, "relabel", lambda self, side, old, new: None)
 
@@ -681,6 +726,8 @@ MUTANTS: dict[Callable[[pytest.MonkeyPatch], None], Callable[[], object]] = {
     texts_taken_for_decided: lambda: changes(None),
     hull_taken_for_the_filter: lambda: changes(SCHEMAS["typed"]),
     removed_boxes_left_in: lambda: changes(SCHEMAS["checked"]),
+    moved_boxes_left_where_they_were: lambda: changes(None),
+    moved_cuts_not_put_on_rulers: lambda: changes(SCHEMAS["typed"]),
     last_box_lost: lambda: changes(None),
     twins_everywhere: lambda: changes(None),
     forgetting_too_much: lambda: changes(None),

@@ -46,6 +46,7 @@ _PART: Final = 1
 _HULL: Final = 2
 _INNER: Final = 4
 _SURE: Final = 8
+_ALONE: Final = (_PART | _HULL | _INNER) * (1 + _SURE)  # the only box of a filter
 _SURELY: Final = {flag: np.array([flag * _SURE], np.uint8) for flag in (_PART, _HULL, _INNER)}
 _UNSURELY: Final = np.zeros(1, np.uint8)
 _IDLE: Final = 1024  # slots that are kept for filters to come, beside four for each that is there
@@ -123,13 +124,45 @@ class BoxStore:
         self._next += 1
         return handle
 
+    def update(self, handle: int, f: Filter) -> None:
+        """Put a filter in the place of the one with this handle; KeyError if there is none.
+
+        Where both are one integer box, that box moves; constants that both have cost nothing.
+        """
+        before = self._boxes(self._filters[handle])
+        own = self._boxes(f)
+        self._space.exchange(own or (), before or (), f.attributes if self._checked else ())
+        slots = self._slots.get(handle, [])
+        boxes = self._integer_boxes(own) if own else []
+        if len(boxes) == len(slots) == 1 and boxes[0][1] == _ALONE == self._integers.flags(
+            slots[0]
+        ):
+            self._integers.move(slots[0], *boxes[0][0])
+        else:
+            self._drop(handle)
+            if boxes:
+                self._slots[handle] = [
+                    self._integers.add(handle, *ends, flags) for ends, flags in boxes
+                ]
+            else:
+                (self._beside if own is None else self._empty).add(handle)
+        self._filters[handle] = f
+        self._removed()
+
     def remove(self, handle: int) -> None:
         """Remove the filter with this handle; KeyError if there is none."""
         del self._filters[handle]
+        self._drop(handle)
+        self._removed()
+
+    def _drop(self, handle: int) -> None:
+        """Take out what there is of a filter but the filter itself."""
         for slot in self._slots.pop(handle, ()):
             self._integers.remove(slot)
         self._beside.discard(handle)
         self._empty.discard(handle)
+
+    def _removed(self) -> None:
         self._space.remove()
         if self._integers.idle > 4 * len(self._slots) + _IDLE:
             self._shrink()
@@ -185,7 +218,7 @@ class BoxStore:
         """The integer boxes of a filter, each with its flags."""
         hull = self._space.hull(own)
         if hull.exact and len(own) == hull.parts == 1:
-            return [(self._ends(hull), (_PART | _HULL | _INNER) * (1 + _SURE))]
+            return [(self._ends(hull), _ALONE)]
         inner = _INNER * (1 + _SURE) if hull.exact else 0
         parts = self._space.parts(own)
         if len(parts) == 1:

@@ -82,22 +82,50 @@ class IntegerBoxes:
 
     def add(self, handle: int, sides: Sequence[int], ends: Sequence[int], flags: int) -> int:
         """Add a box that ends there on these sides; the slot that removes it again."""
+        slot = self._free.pop() if self._free else self._alive
+        if slot == len(self._positions):
+            self._positions = _longer(self._positions)
+        self._put_last(slot, handle << kernels.FLAG_BITS | flags, sides, ends)
+        self._alive += 1
+        return slot
+
+    def move(self, slot: int, sides: Sequence[int], ends: Sequence[int]) -> None:
+        """Let the box in a slot end there on these sides.
+
+        In the tail, it is written over its old ends; from a segment, it goes to the tail.
+        """
+        position = int(self._positions[slot])
+        first, tail_sides, tail_ends = self._tail
+        box = position - self._packed_count
+        if box >= 0:
+            start, stop = int(first[box]), int(first[box + 1])
+            if stop - start == len(sides):
+                tail_sides[start:stop] = sides
+                tail_ends[start:stop] = ends
+                self._sides = max(self._sides, max(sides, default=-1) + 1)
+                return
+        tag = int(self._tags[position])
+        self._tags[position] = 0
+        self._put_last(slot, tag, sides, ends)
+        self._pack_if_idle()
+
+    def flags(self, slot: int) -> int:
+        """The flags of the box in a slot."""
+        return int(self._tags[self._positions[slot]]) & (1 << kernels.FLAG_BITS) - 1
+
+    def _put_last(self, slot: int, tag: int, sides: Sequence[int], ends: Sequence[int]) -> None:
+        """Put the box of a slot at the end of the tail."""
         if self._count - self._packed_count == _TAIL:
             self._pack_tail()
-        slot = self._free.pop() if self._free else self._alive
         position = self._count
         if position == len(self._tags):
             self._tags = _longer(self._tags)
             self._slots = _longer(self._slots)
-        if slot == len(self._positions):
-            self._positions = _longer(self._positions)
-        self._tags[position] = handle << kernels.FLAG_BITS | flags
+        self._tags[position] = tag
         self._slots[position] = slot
         self._positions[slot] = position
         self._append(position - self._packed_count, sides, ends)
         self._count += 1
-        self._alive += 1
-        return slot
 
     def _append(self, box: int, sides: Sequence[int], ends: Sequence[int]) -> None:
         first, tail_sides, tail_ends = self._tail
@@ -117,6 +145,10 @@ class IntegerBoxes:
         self._tags[self._positions[slot]] = 0
         self._free.append(slot)
         self._alive -= 1
+        self._pack_if_idle()
+
+    def _pack_if_idle(self) -> None:
+        """Pack everything, if most positions are of boxes that are gone."""
         if self._count > 2 * self._alive + _TAIL:
             self.pack()
 

@@ -18,7 +18,7 @@ a box in the space. Any other has **parts** that are, and a **hull**, the smalle
 """
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import product
 from typing import Final, NamedTuple, TypeAlias
 from weakref import WeakSet, finalize
@@ -31,6 +31,7 @@ from tidegate.engine.boxes.box_kernels import UNBOUNDED_ABOVE, UNBOUNDED_BELOW
 from tidegate.engine.boxes.integer_boxes import IntegerBoxes
 from tidegate.engine.boxes.ruler import Extent, Ruler
 from tidegate.filters.schema import Schema
+from tidegate.filters.valueset import ValueSet
 
 Integers: TypeAlias = NDArray[np.int64]
 Boxes: TypeAlias = tuple[Box, ...]
@@ -84,14 +85,29 @@ class Space:
         if self._died:
             self._tidy_up()
         self._filters += 1
+        self._cut([box.sets for box in own], attributes)
+
+    def exchange(self, own: Boxes, before: Boxes, attributes: Iterable[str]) -> None:
+        """The same for a filter that takes the place of another one.
+
+        What both have, being the same object, is on its ruler.
+        """
+        sets: list[Mapping[str, ValueSet]] = [box.sets for box in own]
+        if len(own) == len(before) == 1:
+            old = before[0].sets
+            sets = [{name: x for name, x in sets[0].items() if old.get(name) is not x}]
+        self._filters += 1
+        self._cut(sets, attributes)
+
+    def _cut(self, boxes: Iterable[Mapping[str, ValueSet]], attributes: Iterable[str]) -> None:
         rulers = self.rulers
         known = len(rulers)
         for name in attributes:
             if name not in rulers:
                 self._make(name)
         moved: dict[str, None] = {}
-        for box in own:
-            for name, allowed in box.sets.items():
+        for sets in boxes:
+            for name, allowed in sets.items():
                 ruler = rulers.get(name) or self._make(name)
                 ruler.take_in(allowed)
                 if ruler.moved is not None:
@@ -101,8 +117,8 @@ class Space:
         self._measure()
         for name in moved:
             for side, old, new in self._moves(name):
-                for boxes in self._stores:
-                    boxes.relabel(side, old, new)
+                for store in self._stores:
+                    store.relabel(side, old, new)
 
     def _make(self, name: str) -> Ruler:
         self.sides[name] = 2 * len(self.rulers)
