@@ -41,6 +41,10 @@ def covers(f: Filter, g: Filter) -> bool:
     >>> covers(parse("price < 10"), parse("price < 5 AND symbol = 'IBM'"))
     True
     """
+    if f.normal_form and g.normal_form and f.schema is g.schema:  # the commonest, without a call
+        outer, inner = f.normal_form[0], g.normal_form[0]
+        if outer and inner and len(outer) == len(inner) == 1 and inner[0].within(outer[0]):
+            return True
     return contains(f, g) is True
 
 
@@ -109,11 +113,12 @@ def contains(f: Filter, g: Filter) -> bool | None:
     outer, inner = boxes(f), boxes(g)
     if outer is None or inner is None:
         return True if f == g else None
+    at_once = inner[0].within(outer[0]) if len(outer) == len(inner) == 1 else None
+    if at_once:
+        return True
     no = None if (f.nested or g.nested) and entangled(f, g) else False
-    if len(outer) == 1 and len(inner) == 1:
-        at_once = inner[0].within(outer[0])
-        if at_once is not None:
-            return at_once or no
+    if at_once is False:
+        return no
     sure = True
     every = universe_of(schema)
     for box in inner:

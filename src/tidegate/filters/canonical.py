@@ -59,7 +59,7 @@ def canonical_form(node: Node, schema: Schema | None) -> Form:
     if isinstance(node, Predicate):
         if node.is_open:
             return Open(str(node))
-        return _constraint(node.attribute, allowed(node, schema), schema)
+        return constraint(node.attribute, allowed(node, schema), schema)
     if isinstance(node, And):
         return every((canonical_form(part, schema) for part in node.parts), schema)
     return some((canonical_form(part, schema) for part in node.parts), schema)
@@ -79,7 +79,7 @@ def every(parts: Iterable[Form], schema: Schema | None) -> Form:
             kept.append(Constraint(attribute, each[0]))
             continue
         sets[attribute] = intersection(each)
-        kept.append(_constraint(attribute, sets[attribute], schema))
+        kept.append(constraint(attribute, sets[attribute], schema))
         if kept[-1] is False:
             return False
 
@@ -87,7 +87,7 @@ def every(parts: Iterable[Form], schema: Schema | None) -> Form:
         held = sets.get(member.attribute)
         return held is not None and held.within(member.allowed) is True
 
-    kept = [constraint for constraint in kept if constraint is not True]
+    kept = [part for part in kept if part is not True]
     kept += _absorb(others, Some, holds_anyway)
     if not kept:
         return True
@@ -101,14 +101,14 @@ def some(parts: Iterable[Form], schema: Schema | None) -> Form:
         return True
     found, others = sorted_out
     sets = {attribute: union(each) for attribute, each in found.items()}
-    kept = [_constraint(attribute, held, schema) for attribute in sets for held in sets[attribute]]
-    if any(constraint is True for constraint in kept):
+    kept = [constraint(attribute, held, schema) for attribute in sets for held in sets[attribute]]
+    if any(part is True for part in kept):
         return True
 
     def allowed_anyway(member: Constraint) -> bool:
         return any(member.allowed.within(held) for held in sets.get(member.attribute, ()))
 
-    kept = [constraint for constraint in kept if constraint is not False]
+    kept = [part for part in kept if part is not False]
     kept += _absorb(others, Every, allowed_anyway)
     if not kept:
         return False
@@ -163,7 +163,8 @@ def _absorb(
     return [part for part in others if not (isinstance(part, kind) and goes(part.parts))]
 
 
-def _constraint(attribute: str, held: ValueSet, schema: Schema | None) -> Form:
+def constraint(attribute: str, held: ValueSet, schema: Schema | None) -> Form:
+    """The form of a condition on one attribute."""
     if held.is_empty():
         return False
     if universe(attribute, schema).within(held):

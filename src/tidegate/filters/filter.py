@@ -55,7 +55,7 @@ class Filter:
 
     __slots__ = (
         *("_form", "_hash", "_listings", "_template", "_tree", "_values"),
-        *("normal_form", "schema"),
+        *("meanings", "normal_form", "schema"),
     )
 
     def __init__(
@@ -73,6 +73,7 @@ class Filter:
         self._hash: int | None = None
         self._listings: dict[int, Listing] | None = None  # of long lists, by predicates of the tree
         self.normal_form: Any = None  # the boxes of the filter, kept here by `algebra.normal`
+        self.meanings: Any = None  # what predicates of the tree allow, kept here by `moved`
 
     @classmethod
     def of(cls, tree: Node, schema: Schema | None = None) -> "Filter":

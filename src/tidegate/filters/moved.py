@@ -10,10 +10,13 @@ Invariant: what is taken over is what would be worked out anew.
 
 from collections.abc import Callable
 
-from tidegate.filters.canonical import Constraint, Every, Form, canonical_form, every
+from tidegate.filters.canonical import Constraint, Every, Form, canonical_form, constraint, every
 from tidegate.filters.expression import And, Node, Or, Predicate, Truth, conjuncts
 from tidegate.filters.filter import Filter
+from tidegate.filters.meaning import allowed
+from tidegate.filters.schema import Schema
 from tidegate.filters.template import Template
+from tidegate.filters.valueset import ValueSet
 
 
 def remade(node: Node, change: Callable[[Predicate], Predicate]) -> Node:
@@ -46,26 +49,29 @@ def moved(before: Filter, tree: Node) -> Filter:
     True
     """
     template = Template(tree, attributes=before.attributes)
-    return Filter(template, [], before.schema, _form(before, tree))
+    known: dict[int, ValueSet] = dict(before.meanings or ())
+    found = Filter(template, [], before.schema, _form(before, tree, known))
+    found.meanings = known
+    return found
 
 
-def _form(before: Filter, tree: Node) -> Form | None:
-    """The canonical form of a conjunction of predicates, as far as it is that of before."""
-    known = before.known_form
-    if known is None or isinstance(known, bool):
-        return None
-    old = {part.attribute: part for part in _constraints(known)}
-    parts, were = conjuncts(tree), conjuncts(before.tree)
+def _form(before: Filter, tree: Node, known: dict[int, ValueSet]) -> Form | None:
+    """The canonical form of a conjunction of predicates, as far as it is that of before.
+
+    `known` is what predicates allow that are not the only ones on their attribute, by identity.
+    """
+    parts = conjuncts(tree)
+    changed: dict[str, None] = {}
+    for part, was in zip(parts, conjuncts(before.tree), strict=True):
+        if part is not was and isinstance(part, Predicate):
+            changed[part.attribute] = None
+            known.pop(id(was), None)  # it may be gone soon, and another one have its identity
+    old = {part.attribute: part for part in _constraints(before.known_form)}
     if not old or not all(isinstance(part, Predicate) for part in parts):
         return None
-    changed = {
-        part.attribute: None
-        for part, was in zip(parts, were, strict=True)
-        if part is not was and isinstance(part, Predicate)
-    }
     for attribute in changed:
         own = [p for p in parts if isinstance(p, Predicate) and p.attribute == attribute]
-        form = every((canonical_form(p, before.schema) for p in own), before.schema)
+        form = _on_one(own, before.schema, known)
         if form is False:
             return False
         old.pop(attribute, None)
@@ -77,7 +83,18 @@ def _form(before: Filter, tree: Node) -> Form | None:
     return kept[0] if len(kept) == 1 else Every(frozenset(kept))
 
 
-def _constraints(form: Form) -> list[Constraint]:
+def _on_one(own: list[Predicate], schema: Schema | None, known: dict[int, ValueSet]) -> Form:
+    """The form of predicates on one attribute."""
+    if len(own) == 1:
+        return canonical_form(own[0], schema)
+    for predicate in own:
+        if id(predicate) not in known:
+            known[id(predicate)] = allowed(predicate, schema)
+    held = (constraint(p.attribute, known[id(p)], schema) for p in own)
+    return every(held, schema)
+
+
+def _constraints(form: Form | None) -> list[Constraint]:
     """What a form is the AND of, if that is constraints only."""
     if isinstance(form, Constraint):
         return [form]

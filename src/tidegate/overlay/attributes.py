@@ -62,10 +62,12 @@ class AttributeFilter:
     @property
     def size(self) -> int:
         """How much there is to it, about as many as the bytes it takes to write it down."""
-        return sum(
-            len(p.attribute) + sum(len(c) if isinstance(c, str) else _NUMBER for c in p.constants)
-            for p in predicates(self.filter.tree)
-        )
+        size = 0
+        for predicate in predicates(self.filter.tree):
+            size += len(predicate.attribute)
+            for each in predicate.constants:
+                size += len(each) if type(each) is str else _NUMBER
+        return size
 
     @property
     def shape(self) -> str:

@@ -59,7 +59,7 @@ from tidegate.overlay.settings import Settings
 from tidegate.overlay.stream import Place
 from tidegate.overlay.work import Tally, Work
 
-FORMAT: Final = 1  # of snapshots
+FORMAT: Final = 2  # of snapshots
 
 
 class Broker:

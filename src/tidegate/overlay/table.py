@@ -49,7 +49,7 @@ class Table:
     def update(self, source: Source, f: Filter) -> None:
         """Put another filter in the place of a source's."""
         self._index.update(self._numbers[source], f)
-        self._work.inserts += 1
+        self._work.updates += 1
         self._filters[source[0]][source[1]] = f
 
     def remove(self, source: Source) -> None:

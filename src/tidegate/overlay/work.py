@@ -7,12 +7,14 @@ from dataclasses import dataclass
 class Work:
     """Units of work since the broker was made; a cost model gives each its time."""
 
-    inserts: int = 0  # filters put into an index, or put in the place of another one there
+    inserts: int = 0  # filters put into an index
     removals: int = 0  # filters taken out of one
     questions: int = 0  # asked of an index of filters: who covers, is covered, overlaps, subsumes
     merged: int = 0  # filters that were looked at for mergers
     events: int = 0  # events matched
     found: int = 0  # filters that matched them
+    updates: int = 0  # filters put in the place of another one in an index
+    compared: int = 0  # filters asked one by one whether they cover another one
 
 
 @dataclass(slots=True)

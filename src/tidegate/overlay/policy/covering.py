@@ -14,7 +14,7 @@ Which filter a passive one hangs under is decided by age, so that the future dep
 what is written down in `state`.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from tidegate.overlay.difference import Difference, Watch
 from tidegate.overlay.filter import Filter, Kind
@@ -44,14 +44,10 @@ class Covering:
         for number in change.remove:
             self._take_out(number, orphans, watch)
         for number, f in change.update.items():
-            kept = {
-                child for child in self._children.get(number, ()) if f.covers(self._passive[child])
-            }
-            self._take_out(number, orphans, watch)
-            orphans -= kept
-            self._place(number, f, watch)
-            for child in kept:
-                self._move(child, number)
+            if number in self.active:
+                self._update_active(number, f, orphans, watch)
+            else:
+                self._update_passive(number, f, orphans, watch)
         for number, f in change.add.items():
             self._place(number, f, watch)
         for number in sorted(orphans):
@@ -79,6 +75,69 @@ class Covering:
             if number not in self._passive:
                 self.active[number] = f
                 self._index.add(number, f)
+
+    # -- updates
+
+    def _update_passive(self, number: int, f: Filter, orphans: set[int], watch: Watch) -> None:
+        """Give a passive filter other constants: mostly, it stays where it hangs."""
+        lost = self._uncovered(number, f, self._passive[number])
+        parent = self._parent.get(number)
+        if parent is not None and self._covers(parent, f):
+            self._passive[number] = f
+            for child in lost:
+                self._move(child, parent)
+            return
+        kept = self._children.get(number, set()) - set(lost)
+        self._take_out(number, orphans, watch)
+        orphans -= kept
+        self._place(number, f, watch)
+        for child in kept:
+            self._move(child, number)
+
+    def _update_active(self, number: int, f: Filter, orphans: set[int], watch: Watch) -> None:
+        """Give an active filter other constants.
+
+        No other active filter covered the old one, or was covered by it. So if the new one is
+        wider, none covers it, and if it is narrower, it covers none: one question is enough.
+        """
+        before = self.active[number]
+        self._work.compared += 2
+        wider, narrower = f.covers(before), before.covers(f)
+        for child in [] if wider else self._uncovered(number, f):
+            self._release(child)
+            orphans.add(child)
+        above = [] if wider else self._others(self._index.containing, number, f)
+        below = [] if narrower or above else self._others(self._index.contained, number, f)
+        watch.touch(number)
+        if above:
+            self._passive[number] = f
+            self._deactivate(number, watch)
+            self._hang(number, min(above))
+            return
+        self.active[number] = f
+        self._index.update(number, f)
+        self._work.updates += 1
+        for other in sorted(below):
+            self._passive[other] = self._deactivate(other, watch)
+            self._hang(other, number)
+
+    def _covers(self, number: int, f: Filter) -> bool:
+        """Whether a filter that is there covers another one."""
+        self._work.compared += 1
+        return (self.active.get(number) or self._passive[number]).covers(f)
+
+    def _uncovered(self, number: int, f: Filter, before: Filter | None = None) -> list[int]:
+        """What hangs under a filter, and would not be covered by another one in its place."""
+        children = self._children.get(number)
+        if not children or (before is not None and f.covers(before)):
+            return []
+        self._work.compared += len(children)
+        return [child for child in sorted(children) if not f.covers(self._passive[child])]
+
+    def _others(self, question: Callable[[Filter], list[int]], number: int, f: Filter) -> list[int]:
+        """Which other active filters cover a filter, or are covered by it."""
+        self._work.questions += 1
+        return [other for other in question(f) if other != number]
 
     # -- the forest
 
@@ -121,6 +180,10 @@ class Covering:
         if old is not None:
             self._children[old].discard(number)
         self._hang(number, parent)
+
+    def _release(self, number: int) -> None:
+        """Let a passive filter hang nowhere."""
+        self._children[self._parent.pop(number)].discard(number)
 
     def _hang(self, number: int, parent: int) -> None:
         self._parent[number] = parent
