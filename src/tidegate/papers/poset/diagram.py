@@ -60,10 +60,7 @@ class Diagram:
         return (child for child, _ in parent.sieve.meeting(new.outline))
 
     def may_be_covered(self, parent: Node, new: Node) -> Iterator[tuple[Node, bool]]:
-        """The children of a node that the new one may cover (True), or may overlap, as parents.
-
-        Some that overlap nothing are covered by everything: those that are loose are not left out.
-        """
+        """The children of a node that the new one may cover (True), or whose children it may."""
         if parent.sieve is not None:
             return parent.sieve.meeting(new.outline, parents=True)
         known = new.outline
