@@ -246,14 +246,14 @@ def test_room_is_used_again() -> None:
     """A table through which many filters go is not larger than one that keeps as many."""
     table = CountingTable()
     rng = Random(1)
-    for number in range(200):
+    for number in range(100):
         table.add(number, some_filter(rng, None))
     before = table.nbytes
-    for number in range(200, 2200):
-        table.remove(number - 200)
+    for number in range(100, 800):
+        table.remove(number - 100)
         table.add(number, some_filter(rng, None))
     assert table.nbytes < 2.5 * before
-    for number in range(2000, 2200):
+    for number in range(700, 800):
         table.remove(number)
     assert len(table._associations.entries) < 4 * SIDE_BY_SIDE
     assert len(table._trees.tree) < 1024

@@ -8,9 +8,10 @@ from tidegate.papers.counting.counting_table import CountingTable
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    sizes = {"SUBSCRIPTIONS": 300, "LEARNED": 50, "EVENTS": 40, "RELATED": 400, "ASKED": 40}
-    for name, size in sizes.items():
+    sizes = {"SUBSCRIPTIONS": 200, "LEARNED": 50, "EVENTS": 30, "RELATED": 300, "ASKED": 30}
+    for name, size in (sizes | {"CHECKED": 20}).items():
         monkeypatch.setattr(papers_counting, name, size)
+    monkeypatch.setattr(papers_counting, "SHARES", (0.0, 0.5, 1.0))
 
 
 def test_every_figure_is_measured() -> None:
