@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import tidegate as tg
-from bench.baselines import BruteForce
+from bench.baselines import BruteForce, NegativeSpace
 from tidegate.lab.workloads import DOMAIN, Ranks, Rectangles, rectangles
 
 
@@ -42,6 +42,23 @@ def test_sizes_are_uniform_above_the_low_end() -> None:
     shares = np.bincount(sizes) / len(sizes)
     assert len(shares) == 3
     assert np.abs(shares - 1 / 3).max() < 0.03
+
+
+def test_negative_rectangles_get_fewer_in_two_dimensions_and_not_in_three() -> None:
+    """As in the paper: from 181 to 118 and 66 in two dimensions, from 15,983 to 20,154 in three."""
+
+    def counted(dimensions: int, sizes: tuple[int, ...]) -> list[int]:
+        space, found = NegativeSpace(dimensions, 0, DOMAIN), []
+        for i, ends in enumerate(zip(*rectangles(sizes[-1], dimensions, seed=2), strict=True), 1):
+            space.add(*ends)
+            if i in sizes:
+                found.append(space.count)
+        return found
+
+    few, fewer, fewest = counted(2, (2_000, 4_000, 10_000))
+    assert 120 > few > fewer > fewest > 10
+    some, more = counted(3, (500, 1_500))
+    assert 2_000 < some < more < 16_000
 
 
 def test_the_filters_match_what_the_arrays_match() -> None:

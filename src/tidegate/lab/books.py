@@ -41,22 +41,22 @@ class Market:
     """How often which values occur."""
 
     titles: int = 20_000
-    """A large bookshop's shelf of fiction."""
+    """So many that most titles are wanted by few: 200,000 subscriptions are ten for each."""
 
     title_skew: float = 0.87
-    """Zipf's exponent of titles: what sales ranks and sales of books have been found to follow."""
+    """Zipf's exponent of titles: a long tail. The ten most offered are 16% of the offers."""
 
     authors: int = 5_000
     """Four titles each on average."""
 
     author_skew: float = 0.6
-    """Zipf's exponent of the authors of titles: few have written many books, most one or two."""
+    """Zipf's exponent of the authors of titles: half of the authors have at most two or three."""
 
     categories: int = 20
-    """So many kinds of fiction a seller can choose from."""
+    """About as many kinds of fiction as a seller chooses from."""
 
     category_skew: float = 0.8
-    """Zipf's exponent of the categories of titles."""
+    """Zipf's exponent of the categories of titles: the largest has a fifth of them."""
 
     formats: tuple[float, ...] = (0.6, 0.33, 0.05, 0.02)
     """Paperback, hardcover, audio book, other."""
@@ -71,16 +71,16 @@ class Market:
     """Of a book that is not special, in cents; prices are log-normal, as prices of one kind are."""
 
     price_spread: float = 0.9
-    """The deviation of the logarithm: two thirds lie between 2.45 and 14.75."""
+    """The deviation of the logarithm: two thirds lie between 244 and 1,476 cents."""
 
     premium: float = 3.0
-    """How many times the price a special book has."""
+    """A special book costs so many times as much, so price and speciality are not independent."""
 
     buy_now: float = 0.3
     """The share of offers at a fixed price, which get no bids."""
 
     unbid: float = 0.55
-    """The share of auctions without a bid; so often a bid is the last one, too (geometric)."""
+    """The share of auctions without a bid; after each bid, it is as likely to be the last one."""
 
     duration: int = 168
     """Hours that an auction lasts: a week. Events are spread evenly over them."""

@@ -6,8 +6,12 @@ describe it in "Subscription Subsumption Evaluation for Content-Based Publish/Su
 In each dimension, on its own, the low end is Zipfian, and the size of the range is uniform between
 0 and what is left above the low end.
 
-The paper prints neither the exponent of Zipf's law nor which value has which rank; both are
-parameters here. Sizes are integers, and a size of 0 is a single value.
+The paper prints neither the exponent of Zipf's law, nor which value has which rank, nor whether
+sizes are integers. Here they are, a size of 0 being a single value; the others are parameters. By
+default they are those with which the numbers of negative rectangles, the paper's Table 1, come out
+most alike: at the five sizes in two dimensions and in three there are 1.9 to 2.5 times fewer than
+in the paper, and about as many in four. With exponents from 0.2 to 0.5, they get fewer in three
+dimensions where the paper's get more; with 1, there are seven to ten times fewer.
 
 Invariant: filter i holds for the points from `lows[i]` to `highs[i]`, both included.
 """
@@ -31,7 +35,7 @@ Ranks: TypeAlias = Literal["ascending", "descending", "shuffled"]
 
 SUBSCRIPTIONS: Final = 10_000
 DOMAIN: Final = 1000  # `rectangles` are in [0, DOMAIN] in every dimension
-EXPONENT: Final = 1.0
+EXPONENT: Final = 0.05  # of Zipf's law for low ends: they are nearly uniform
 
 
 def rectangles(
