@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-NAMES = ("parse", "relate", "match", "boxes", "overlay", "churn", "pipeline", "scale")
+NAMES = ("parse", "relate", "match", "boxes", "papers", "overlay", "churn", "pipeline", "scale")
 
 
 def run(names: Iterable[str], out: Console, *, as_json: bool, check: bool) -> list[str]:

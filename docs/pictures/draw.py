@@ -5,13 +5,24 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from docs.pictures import broker_step, house, index_arrays, micro_batch
+from docs.pictures import (
+    broker_step,
+    counting_example,
+    house,
+    index_arrays,
+    micro_batch,
+    negative_example,
+    poset_example,
+)
 
 PICTURES: Final[dict[str, Callable[[], str]]] = {
     "house.svg": house.draw,
     "index_arrays.svg": index_arrays.draw,
     "micro_batch.svg": micro_batch.draw,
     "broker_step.svg": broker_step.draw,
+    "counting_example.svg": counting_example.draw,
+    "negative_example.svg": negative_example.draw,
+    "poset_example.svg": poset_example.draw,
 }
 
 

@@ -44,7 +44,7 @@ def draw() -> str:
         title = (
             f"{name} overlaps {overlapped or 'none'} of them" if panel else "s1 in the whole space"
         )
-        then = f"{len(tree)} boxes are left" if overlapped else "so it is subsumed"
+        then = f"{len(tree)} boxes of the `BoxTree` are left" if overlapped else "so it is subsumed"
         picture.text(x, 24, title, size=14, bold=True)
         picture.text(x, 43, then, size=13, fill=PALE)
         _panel(picture, x, tree.boxes(), shown)
