@@ -10,15 +10,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bench import papers_counting, papers_negative, papers_poset, papers_workloads
+from bench import (
+    papers_counting,
+    papers_mbd,
+    papers_negative,
+    papers_poset,
+    papers_workloads,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from bench.figure import Figure
 
+PARTS = (papers_workloads, papers_mbd, papers_counting, papers_poset, papers_negative)
+
 
 def run() -> Iterator[Figure]:
-    """One structure after the other."""
-    for part in (papers_workloads, papers_counting, papers_poset, papers_negative):
+    """How the work was drawn; then one structure after the other."""
+    for part in PARTS:
         yield from part.figures()
