@@ -255,6 +255,9 @@ def auctions(
 ) -> Auctions:
     """Subscriptions of these classes, each as likely as the others.
 
+    An event matches 0.028% of the subscriptions of class 1, 0.015% of class 2 and 0.24% of class 3.
+    Of 200,000 subscriptions of one class, at least one matches 30%, 26% and 44% of the events.
+
     >>> workload = auctions(1_000, seed=1, classes=[1])
     >>> print(next(workload.filters()))
     title = ... AND format = ... AND ((price < ... AND bids < ...) OR (price < ... AND ...))

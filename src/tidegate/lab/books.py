@@ -2,7 +2,8 @@
 
 Events of ten integer attributes, as Bittner and Hinze publish them in "Subscription Tree Pruning: A
 Structure-Independent Routing Optimization for General-Purpose Publish/Subscribe Systems" (2006).
-They follow what its authors counted on eBay, which the paper does not print. Ours follow the
+They follow what its authors counted on eBay, which the paper does not print (they did so in "Event
+Distributions in Online Book Auctions", 2006, whose figures we did not have). Ours follow the
 `Market`: every figure of it is a choice of ours, with its reason beside it.
 
 Attributes are integers, since the paper's prototype compares nothing else. A title, an author, a

@@ -9,9 +9,10 @@ In each dimension, on its own, the low end is Zipfian, and the size of the range
 The paper prints neither the exponent of Zipf's law, nor which value has which rank, nor whether
 sizes are integers. Here they are, a size of 0 being a single value; the others are parameters. By
 default they are those with which the numbers of negative rectangles, the paper's Table 1, come out
-most alike: at the five sizes in two dimensions and in three there are 1.9 to 2.5 times fewer than
-in the paper, and about as many in four. With exponents from 0.2 to 0.5, they get fewer in three
-dimensions where the paper's get more; with 1, there are seven to ten times fewer.
+most alike: at the five sizes in two dimensions and in three there are, on average over seeds, 1.9
+to 2.5 times fewer than in the paper, and about as many in four. With exponents from 0.2 to 0.5,
+they get fewer in three dimensions where the paper's get more; with 1, there are seven to ten times
+fewer.
 
 Invariant: filter i holds for the points from `lows[i]` to `highs[i]`, both included.
 """
