@@ -39,7 +39,7 @@ from tests.overlay.words import WordKind
 from tests.overlay.world import World
 from tidegate.errors import TidegateError
 from tidegate.overlay.attributes import Attributes
-from tidegate.overlay.broker import Broker
+from tidegate.overlay.broker import FORMAT, Broker
 from tidegate.overlay.filter import Kind, Plain
 from tidegate.overlay.messages import (
     Acknowledge,
@@ -253,7 +253,7 @@ def test_a_neighbour_in_another_life_may_update_what_means_the_same_as_before() 
 
 def test_a_restored_broker_is_of_the_same_format_and_kind() -> None:
     snapshot = Broker("a", Attributes()).snapshot()
-    tried: list[tuple[Plain, Kind]] = [({"format": 2}, Attributes()), ({}, WordKind())]
+    tried: list[tuple[Plain, Kind]] = [({"format": FORMAT + 1}, Attributes()), ({}, WordKind())]
     for wrong, kind in tried:
         with pytest.raises(TidegateError, match="of another format"):
             Broker.restore(snapshot | wrong, kind)

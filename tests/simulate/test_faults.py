@@ -146,7 +146,7 @@ def test_a_cancellation_lost_by_a_crash_counts_when_the_client_tells_all_afresh(
 
 
 def test_recovery_takes_the_time_of_what_is_done_again() -> None:
-    net = network(line(1), costs=CostModel(10_000_000, 0, 0, 0, 0, 0, 0, 0), memory=1_000)
+    net = network(line(1), costs=replace(FREE, inserts=10_000_000), memory=1_000)
     client = net.client("c", "b0")
     for i in range(3):
         client.subscribe(between(i, i))

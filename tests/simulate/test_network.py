@@ -56,7 +56,7 @@ def test_a_broker_does_one_thing_after_the_other() -> None:
 
 
 def test_service_takes_what_the_work_and_the_messages_cost() -> None:
-    costs = CostModel(5, 7, 11, 13, 100_000, 10_000, 1_000, 3)
+    costs = CostModel(5, 7, 11, 13, 100_000, 10_000, messages=1_000, bytes=3)
     net = network(line(1), costs=costs)
     client = net.client("c", "b0")
     client.subscribe(between(1, 9))
