@@ -290,39 +290,36 @@ class MBD:
 
     def contained(self, f: Filter, /) -> list[int]:
         """The filters that this one is found to cover."""
+        table = self._table
         question = self._question(f)
-        never = [*self._table.diagram.slots(FALSE)]
         clauses = question.clauses()
+        beside = table.aside.contained(f)
         if clauses is None:
-            found = {*self._table.same(f), *self._table.named(never)}
-            return [*found, *self._table.aside.contained(f)]
-        sides = left_sides(question, clauses, self._table.diagram, self._table.predicates.width)
+            return [*dict.fromkeys((*table.impossible, *table.same(f))), *beside]
+        sides = left_sides(question, clauses, table.diagram, table.predicates.width)
         slots: NDArray[np.int32] | None = None
         for certain, limits in sides or ():
-            mine = self._table.diagram.relate(
+            mine = table.diagram.relate(
                 certain, 0, certain, limits, right=False, left=True, exits=False
             )
             assert mine is not None
             slots = mine.copy() if slots is None else np.intersect1d(slots, mine)
-        found_slots = never if slots is None else [*never, *slots.tolist()]
-        return self._table.named(found_slots) + self._table.aside.contained(f)
+        found = [] if slots is None else table.named(slots)
+        return [*dict.fromkeys((*table.impossible, *found)), *beside]
 
     def overlapping(self, f: Filter, /) -> list[int]:
         """The filters that may overlap this one; all that do are among them."""
+        table = self._table
         question = self._question(f)
         alternatives = question.alternatives()
-        if alternatives is None:
-            never = set(self._table.named(self._table.diagram.slots(FALSE)))
-            mine = [number for number in self._table.entries if number not in never]
-            return mine + self._table.aside.overlapping(f)
-        slots = [np.empty(0, np.int32)]
-        for some in _portions(alternatives, ALTERNATIVES):
-            slots.append(
-                self._table.diagram.reach(question.overlapping(some), full(some))[0].copy()
-            )
-        return self._table.named(np.unique(np.concatenate(slots))) + self._table.aside.overlapping(
-            f
-        )
+        found: Iterable[int] = table.entries
+        if alternatives is not None:
+            slots = [np.empty(0, np.int32)]
+            for some in _portions(alternatives, ALTERNATIVES):
+                slots.append(table.diagram.reach(question.overlapping(some), full(some))[0].copy())
+            found = table.named(np.unique(np.concatenate(slots)))
+        possible = [number for number in found if number not in table.impossible]
+        return possible + table.aside.overlapping(f)
 
     def relations(self, f: Filter, *, phases: int = 1) -> Relations:
         """Whether a filter of the table covers this one, and otherwise which of them it covers.
@@ -331,25 +328,26 @@ class MBD:
         In one phase, diagrams are evaluated for both sides on the way, and a side is given up as
         soon as it can no longer matter; in two, the second question is put after the first.
         """
+        table = self._table
         question = self._question(f)
         alternatives, clauses = question.alternatives(), question.clauses()
         if alternatives == []:
             return Relations(bool(len(self)), [])
-        if self._table.aside.containing(f) or (alternatives is None and self._table.same(f)):
+        if table.aside.containing(f) or (alternatives is None and table.same(f)):
             return Relations(True, [])
-        beside = self._table.aside.contained(f)
+        beside = table.aside.contained(f)
         portions = list(_portions(alternatives or [], ALTERNATIVES))
         sides = None
         if clauses is not None:
-            sides = left_sides(question, clauses, self._table.diagram, self._table.predicates.width)
+            sides = left_sides(question, clauses, table.diagram, table.predicates.width)
         if len(portions) > 1 or len(sides or ()) > 1 or alternatives is None:
-            found = [] if alternatives is None else self.containing(f)
-            return Relations(True, []) if found else Relations(False, self.contained(f))
+            covered = alternatives is not None and bool(self.containing(f))
+            return Relations(covered, [] if covered else self.contained(f))
         truths = question.covering(portions[0])
         certain, limits = sides[0] if sides else (truths, np.empty(0, np.int64))
         covers: list[int] = []
         for right, left in ((True, True),) if phases == 1 else ((True, False), (False, True)):
-            slots = self._table.diagram.relate(
+            slots = table.diagram.relate(
                 truths,
                 full(portions[0]),
                 certain,
@@ -361,8 +359,8 @@ class MBD:
             if slots is None:
                 return Relations(True, [])
             covers = slots.tolist()
-        never = self._table.diagram.slots(FALSE)
-        return Relations(False, self._table.named([*never, *covers]) + beside)
+        found = dict.fromkeys((*table.impossible, *table.named(covers)))
+        return Relations(False, [*found, *beside])
 
     def _question(self, f: Filter) -> Question:
         self._table.check(f)

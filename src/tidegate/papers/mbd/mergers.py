@@ -15,6 +15,7 @@ from math import prod
 from typing import Final
 
 from tidegate.algebra.distribution import Distribution, check_schema
+from tidegate.algebra.express import union_of
 from tidegate.algebra.merge import assess, require
 from tidegate.errors import MeasureError
 from tidegate.filters.expression import (
@@ -27,8 +28,8 @@ from tidegate.filters.expression import (
     map_predicates,
 )
 from tidegate.filters.filter import Filter
-from tidegate.filters.valueset import ValueSet, intersection
-from tidegate.papers.mbd.merging import Cluster, Cost, Rules
+from tidegate.filters.valueset import NOTHING, ValueSet, intersection
+from tidegate.papers.mbd.merging import Cluster, Cost, Part, Rules
 from tidegate.papers.mbd.node_kernels import FALSE, TRUE
 from tidegate.papers.mbd.table import Table
 
@@ -40,7 +41,8 @@ class Merger:
     """A filter that stands for others in a table, and what that costs.
 
     `degree` is the imperfect degree, `imt` that times the merger's probability, which is None where
-    nothing was measured because nothing is added.
+    nothing was measured because nothing is added. Both are upper bounds for a merger of mergers
+    that left out different attributes.
     """
 
     number: int
@@ -65,10 +67,14 @@ class MergeRule:
 
 @dataclass(slots=True)
 class _Kept:
-    """The members of a merger; and what they ask of the attribute it was merged on."""
+    """The members of a merger, what they want of the attribute it was merged on, and its degree.
+
+    There are no parts if that attribute was left out.
+    """
 
     members: dict[int, Filter]
-    wanted: ValueSet | None
+    parts: tuple[Part, ...]
+    degree: float
 
 
 class Mergers:
@@ -162,20 +168,20 @@ class Mergers:
         if rule.distribution is not None:
             rate = _Rating(self, attribute, rule.distribution, rule.advertised).cost
         rules = Rules(attribute, self._table.schema, concise=rule.concise, rate=rate, imt=rule.imt)
-        singles = []
-        for number in group:
-            kept = self._kept.get(number)
-            cluster = rules.single(number, self.top(number))
-            if kept is not None:
-                cluster = Cluster(
-                    cluster.numbers, cluster.predicate, cluster.values, kept.wanted, cluster.given
-                )
-            singles.append(cluster)
+        singles = [self._single(number, rules) for number in group]
         for cluster in rules.clusters(singles):
             if len(cluster.numbers) > 1 and all(n in self._table.entries for n in cluster.numbers):
                 cost = _FREE if cluster.is_perfect or rate is None else rate(cluster)
                 assert cost is not None
                 yield self._replace(cluster, cost, contained)
+
+    def _single(self, number: int, rules: Rules) -> Cluster:
+        kept = self._kept.get(number)
+        cluster = rules.single(number, self.top(number))
+        if kept is None:
+            return cluster
+        parts = kept.parts or (Part(cluster.values, 1.0 - kept.degree),)
+        return rules.single(number, self.top(number), parts)
 
     def _replace(
         self, cluster: Cluster, cost: Cost, contained: Callable[[Filter], list[int]]
@@ -191,9 +197,9 @@ class Mergers:
             self._next -= 1
         merger = self._next
         self._table.add(merger, f)
-        wanted = cluster.wanted if cluster.predicate is not None else None
+        parts = () if cluster.predicate is None else cluster.parts
         members = dict(sorted(members.items()))
-        self._kept[merger] = _Kept(members, wanted)
+        self._kept[merger] = _Kept(members, parts, cost.degree)
         self._merger.update(dict.fromkeys(members, merger))
         return Merger(merger, f, tuple(members), *cost)
 
@@ -260,6 +266,10 @@ class _Rating:
     The members of a group have everything in common but one attribute, so as long as attributes are
     independent and nothing is known of advertisements, that attribute alone decides. Otherwise the
     algebra measures the merger and its members as they are.
+
+    Mergers that left out an attribute want no set of values of this one, only a share of the events
+    that have them. Where such values overlap with others, what is wanted in both is counted once,
+    and the cost is an upper bound.
     """
 
     def __init__(
@@ -280,28 +290,44 @@ class _Rating:
         rest = self._mergers.rest(cluster.numbers[0])
         if cluster.predicate is None and not rest:
             return None
-        independent = rest is not None and not any("." in n for n in (self._attribute, *rest))
+        names = (self._attribute, *(rest or ()))
         if (
             rest is None
-            or not independent
-            or self._attribute in rest
             or self._advertised is not None
-            or cluster.wanted is None
+            or len(set(names)) < len(names)
+            or any("." in name for name in names)
         ):
             return self._measured(cluster)
-        whole = self._distribution.probability(self._attribute, cluster.values)
-        wanted = self._distribution.probability(self._attribute, cluster.wanted)
         if self._rest is None:
-            shares = [
-                self._distribution.probability(name, intersection(sets))
-                for name, sets in rest.items()
-            ]
-            known = [share for share in shares if share is not None]
-            self._rest = prod(known) if len(known) == len(shares) else -1.0
+            self._rest = self._share(rest)
+        whole = self._distribution.probability(self._attribute, cluster.values)
+        wanted = self._wanted(cluster.parts)
         if whole is None or wanted is None or self._rest < 0:
-            return None
-        degree = max(0.0, (whole - wanted) / whole) if whole else 0.0
+            return self._measured(cluster)
+        degree = min(1.0, max(0.0, (whole - wanted) / whole)) if whole else 0.0
         return Cost(degree, whole * self._rest, degree * whole * self._rest)
+
+    def _share(self, rest: dict[str, list[ValueSet]]) -> float:
+        """How likely it is that an event has what all members ask for; -1 if that is not known."""
+        shares = [
+            self._distribution.probability(name, intersection(sets)) for name, sets in rest.items()
+        ]
+        known = [share for share in shares if share is not None]
+        return prod(known) if len(known) == len(shares) else -1.0
+
+    def _wanted(self, parts: Sequence[Part]) -> float | None:
+        """How likely it is, at least, that a value is wanted; None if that is not known."""
+        sure = union_of([NOTHING, *(part.values for part in parts if part.share == 1.0)])
+        if sure is None:
+            return None
+        taken = [sure]
+        masses = [self._distribution.probability(self._attribute, sure)]
+        for part in sorted(parts, key=lambda part: -part.share):
+            if part.share < 1 and all(part.values.meets(other) is False for other in taken):
+                mass = self._distribution.probability(self._attribute, part.values)
+                masses.append(None if mass is None else mass * part.share)
+                taken.append(part.values)
+        return None if None in masses else sum(mass for mass in masses if mass is not None)
 
     def _measured(self, cluster: Cluster) -> Cost | None:
         f = self._mergers.written(cluster)

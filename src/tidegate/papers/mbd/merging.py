@@ -31,6 +31,16 @@ from tidegate.filters.valueset import ValueSet
 _STRETCHES: Final = 4  # bounds on a line that one predicate can have, lists not counted
 
 
+class Part(NamedTuple):
+    """Values of the attribute, and which share of the events that have them is wanted, at least.
+
+    All of them, but for mergers that left out another attribute before.
+    """
+
+    values: ValueSet
+    share: float = 1.0
+
+
 @dataclass(frozen=True, slots=True)
 class Cluster:
     """Outputs that are one, or could be."""
@@ -41,15 +51,22 @@ class Cluster:
     """What it asks of the attribute; None if nothing."""
     values: ValueSet
     """What that allows."""
-    wanted: ValueSet | None
-    """What the members' own predicates allow together; None if it cannot be said."""
+    parts: tuple["Part", ...]
+    """What its members want of that."""
     given: tuple[Predicate, ...]
     """The predicates of those that went into it."""
 
     @property
+    def wanted(self) -> ValueSet | None:
+        """What the members want, if it is a set of values that can be said."""
+        if any(part.share < 1 for part in self.parts):
+            return None
+        return union_of([part.values for part in self.parts])
+
+    @property
     def is_perfect(self) -> bool:
         """Whether it allows what its members want, and nothing else."""
-        return self.wanted is not None and self.values == self.wanted
+        return self.values == self.wanted
 
 
 class Cost(NamedTuple):
@@ -86,10 +103,12 @@ class Rules:
         self._rate = rate
         self._imt = imt
 
-    def single(self, number: int, predicate: Predicate, wanted: ValueSet | None = None) -> Cluster:
-        """A cluster of one output; `wanted` if it is a merger that allows more than that."""
+    def single(
+        self, number: int, predicate: Predicate, parts: tuple[Part, ...] | None = None
+    ) -> Cluster:
+        """A cluster of one output; `parts` if it is a merger, and not all of it may be wanted."""
         values = allowed(predicate, self._schema)
-        return Cluster((number,), predicate, values, wanted or values, (predicate,))
+        return Cluster((number,), predicate, values, parts or (Part(values),), (predicate,))
 
     def clusters(self, group: Iterable[Cluster]) -> list[Cluster]:
         """What becomes of a group."""
@@ -181,13 +200,11 @@ class Rules:
     def _joined(
         self, clusters: Sequence[Cluster], predicate: Predicate | None, values: ValueSet
     ) -> Cluster:
-        wanted = [cluster.wanted for cluster in clusters]
-        known = [each for each in wanted if each is not None]
         return Cluster(
             tuple(number for cluster in clusters for number in cluster.numbers),
             predicate,
             values,
-            union_of(known) if len(known) == len(wanted) else None,
+            tuple(dict.fromkeys(part for cluster in clusters for part in cluster.parts)),
             tuple({str(p): p for cluster in clusters for p in cluster.given}.values()),
         )
 

@@ -26,6 +26,7 @@ from tidegate.filters.expression import Predicate, predicates
 from tidegate.filters.filter import Filter
 from tidegate.filters.schema import Schema
 from tidegate.papers.limit import warn_of_limit
+from tidegate.papers.mbd.covering import Question
 from tidegate.papers.mbd.dependencies import Dependencies
 from tidegate.papers.mbd.diagram import Diagram
 from tidegate.papers.mbd.formula import (
@@ -75,6 +76,7 @@ class Table:
         self.entries: dict[int, Entry] = {}
         self.numbers = np.zeros(64, np.int64)  # of the outputs
         self.aside = Scan()
+        self.impossible: dict[int, None] = {}  # filters that no event can match
         self.over: dict[tuple[int, int], int] = {}  # outputs over each pair of children
         self.rebuilt = 0  # how many filters there were then
         self._limit = limit
@@ -149,6 +151,7 @@ class Table:
             self.aside.remove(number)
             return
         entry = self.entries.pop(number)
+        self.impossible.pop(number, None)
         self._count(self.diagram.output(entry.slot), -1)
         self.diagram.detach(entry.slot)
         self._free.append(entry.slot)
@@ -219,6 +222,13 @@ class Table:
         self._statistics.add(attributes)
         self._bytes += _ENTRY + _ATTRIBUTE * len(attributes)
         self._attach(slot, number, node)
+        if (wanted.parts or len(attributes) < len(variables)) and self._is_impossible(f):
+            self.impossible[number] = None
+
+    def _is_impossible(self, f: Filter) -> bool:
+        """Whether what a filter asks for contradicts itself: diagrams do not see that."""
+        question = Question(f.tree, self.schema, self.predicates, self.dependencies)
+        return question.alternatives() == []
 
     def _too_full(self, f: Filter) -> bool:
         size = sum(1 for _ in predicates(f.tree))
