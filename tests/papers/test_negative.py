@@ -22,6 +22,7 @@ from tests.algebra.worlds import Setting
 from tests.engine.boxes.box_oracle import NO_NORMAL_FORM, SCHEMAS, some_filter
 from tests.papers.negative_checks import (
     Grid,
+    Space,
     check_partition,
     follow_rectangles,
     follow_world,
@@ -33,6 +34,7 @@ from tidegate.papers.limit import LimitWarning
 from tidegate.papers.negative import ApproximateNegativeSpace, ExactNegativeSpace, Forwarding
 from tidegate.papers.negative.approximate import CHOICES, Choice
 from tidegate.papers.negative.coordinates import MAX_PARTS
+from tidegate.pipeline.analysis.cells import Cells
 
 LONG = os.environ.get("TIDEGATE_LONG") == "1"
 WORLDS: dict[str, Callable[[], Setting]] = {
@@ -323,6 +325,40 @@ def test_churn_leaves_nothing_behind() -> None:
         assert len(space) == 10
         assert space.nbytes < 1_000_000
         assert space.boxes < 2_000
+
+
+@given(seed=st.integers(0, 2**32), k=st.integers(0, 20))
+@settings(max_examples=100 if LONG else 10)
+def test_the_spaces_of_all_cells_are_the_space(seed: int, k: int) -> None:
+    """However the content space is cut, the parts of the negative space make up the whole."""
+    rng = Random(seed)
+    schema = SCHEMAS["checked"]
+    assert schema is not None
+    grid = {
+        "x": range(10),
+        "y": [None, *(i / 4 for i in range(37))],
+        "s": [None, "", "a", "b", "c"],
+    }
+    filters = [some_filter(rng, schema) for _ in range(8)]
+    cells = Cells.grown(filters, total=100, size=10, schema=schema)
+    regions = [node.region for node in cells._nodes if node.cut is None and node.region]
+    whole = ExactNegativeSpace(schema)
+    parts = [ExactNegativeSpace(schema, within=region) for region in regions]
+    spaces: list[Space] = [whole, *parts]
+    rough = [ApproximateNegativeSpace(schema, within=region, k=k) for region in regions]
+    spaces += rough
+    for number, f in enumerate(filters):
+        for space in spaces:
+            space.add(number, f)
+        assert sum(space.volume(grid) for space in parts) == whole.volume(grid)
+        assert sum(space.volume(grid) for space in rough) >= whole.volume(grid)
+    for number in range(len(filters)):
+        for space in spaces:
+            space.remove(number)
+    every = 10 * 38 * 5
+    assert whole.volume(grid) == every
+    assert sum(space.volume(grid) for space in parts) == every
+    assert sum(space.volume(grid) for space in rough) == every
 
 
 # -- the approximate space

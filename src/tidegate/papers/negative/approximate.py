@@ -26,11 +26,12 @@ from typing import Final, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from tidegate.algebra.normal import Box
 from tidegate.errors import TidegateError
 from tidegate.filters.filter import Filter
 from tidegate.filters.schema import Schema
 from tidegate.papers.limit import DEFAULT_LIMIT, warn_of_limit
-from tidegate.papers.negative.coordinates import Moves
+from tidegate.papers.negative.coordinates import NO_MOVES, Moves
 from tidegate.papers.negative.covered_by import CoveredBy
 from tidegate.papers.negative.marks import Marks
 from tidegate.papers.negative.part_rows import PartRows
@@ -51,8 +52,8 @@ class ApproximateNegativeSpace:
     """Filters, all read under one schema, and whether they surely cover another one together.
 
     A filter makes at most k boxes more; or, `dynamic`, as many as k for each filter leave room for
-    (the paper's ζ(i) = k·i - m). With `tidy`, boxes that touch are put together now and then. One
-    thread at a time.
+    (the paper's ζ(i) = k·i - m). `within` a box, it is the space of that box only. With `tidy`,
+    boxes that touch are put together now and then. One thread at a time.
 
     As the paper has it, all pieces of a filter that goes are given back, and nobody says when the
     space is made anew: that is `take_over=False, rebuild=False`.
@@ -73,6 +74,7 @@ class ApproximateNegativeSpace:
         schema: Schema | None = None,
         *,
         limit: int = DEFAULT_LIMIT,
+        within: Box | None = None,
         k: int = DEFAULT_K,
         dynamic: bool = False,
         choose: Choice = "ratio",
@@ -88,6 +90,7 @@ class ApproximateNegativeSpace:
         self.schema: Final = schema
         self.limit: Final = limit
         self.warned = False
+        self._within = within
         self._k, self._dynamic, self._choose = k, dynamic, choose
         self._tidy, self._takes_over, self._rebuilds = tidy, take_over, rebuild
         self._filters: dict[int, Filter] = {}
@@ -95,8 +98,11 @@ class ApproximateNegativeSpace:
 
     def _start(self) -> None:
         self._marks = Marks(self.schema)
-        self._space = Uncovered(self.schema, tidy=self._tidy, prepare=self._marks.prepare)
-        self._parts = PartRows(0)  # none, unless pieces are to be taken over
+        self._space = Uncovered(
+            self.schema, within=self._within, tidy=self._tidy, prepare=self._marks.prepare
+        )
+        self._marks.follow(self._space.coordinates, NO_MOVES)
+        self._parts = PartRows(len(self._space.coordinates.rulers))  # of filters that take over
         self._covered = CoveredBy(self._space.coordinates)
         self._removed = 0
 

@@ -63,6 +63,9 @@ class Moves(NamedTuple):
     moved: list[tuple[int, Integers, Integers]]
 
 
+NO_MOVES: Final = Moves(np.empty(0, np.int64), [])
+
+
 class Coordinates:
     """The dimensions of a content space, and where filters lie in it.
 

@@ -21,6 +21,7 @@ from typing import Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from tidegate.algebra.normal import Box
 from tidegate.filters.filter import Filter
 from tidegate.filters.schema import Schema
 from tidegate.papers.limit import DEFAULT_LIMIT, warn_of_limit
@@ -39,8 +40,8 @@ class ExactNegativeSpace:
     """Filters, all read under one schema, and whether they cover another one together.
 
     Answers are exact, but for filters kept `aside` and for conditions on text in what is asked: of
-    these, only what is certain is used. With `tidy`, boxes that touch are put together now and
-    then. One thread at a time.
+    these, only what is certain is used. `within` a box, it is the space of that box only. With
+    `tidy`, boxes that touch are put together now and then. One thread at a time.
 
     The paper's Fig. 2 has three subscriptions, of which two subsume the third:
 
@@ -58,18 +59,24 @@ class ExactNegativeSpace:
     """
 
     def __init__(
-        self, schema: Schema | None = None, *, limit: int = DEFAULT_LIMIT, tidy: bool = False
+        self,
+        schema: Schema | None = None,
+        *,
+        limit: int = DEFAULT_LIMIT,
+        within: Box | None = None,
+        tidy: bool = False,
     ) -> None:
         self.schema: Final = schema
         self.limit: Final = limit
+        self._within = within
         self._tidy = tidy
         self._filters: dict[int, Filter] = {}
         self._successor: ApproximateNegativeSpace | None = None
         self._start()
 
     def _start(self) -> None:
-        self._space = Uncovered(self.schema, tidy=self._tidy)
-        self._parts = PartRows(0)
+        self._space = Uncovered(self.schema, within=self._within, tidy=self._tidy)
+        self._parts = PartRows(len(self._space.coordinates.rulers))
         self._removed = 0
 
     def __len__(self) -> int:
@@ -200,7 +207,12 @@ class ExactNegativeSpace:
         k = max(1, room // (_SPARE * max(1, len(self._filters))))
         self._start()
         following = ApproximateNegativeSpace(
-            self.schema, limit=self.limit, k=k, dynamic=True, tidy=self._tidy
+            self.schema,
+            limit=self.limit,
+            within=self._within,
+            k=k,
+            dynamic=True,
+            tidy=self._tidy,
         )
         following.warned = True
         for number, f in self._filters.items():

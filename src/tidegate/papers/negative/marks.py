@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidegate.engine.boxes.ruler import Ruler
-from tidegate.filters.lines import Line, double_at, double_key, float_at, float_key
+from tidegate.filters.lines import Line, double_at, double_key, float_at, float_key, value_at
 from tidegate.filters.schema import Schema
 from tidegate.filters.valueset import ValueSet
 from tidegate.jit import inlined, kernel
@@ -54,12 +54,9 @@ class Marks:
     def prepare(self, name: str, ruler: Ruler) -> None:
         """Put the marks of a new dimension on its ruler."""
         sets: list[ValueSet] = []
-        if self._schema is not None and name in self._schema:
-            own = self._schema[name]
-            if own.domain is not None and own.type.line is not None:
-                line = own.type.line
-                keys = _spread(line, own.domain.spans[line.name])
-                sets = [ValueSet(False, {line.name: (key, line.high)}) for key in keys]
+        line, keys = _marked(name, self._schema)
+        if line is not None:
+            sets = [ValueSet(False, {line.name: (key, line.high)}) for key in keys]
         for each in sets:
             ruler.take_in(each)
         self._fixed.append(sets)
@@ -91,6 +88,31 @@ class Marks:
         found = np.empty(len(boxes), np.float64)
         _shared(boxes, box, self._flat, self._starts, found)
         return found
+
+
+def domain_grid(schema: Schema | None) -> dict[str, list[Any]]:
+    """The values at the marks of all attributes that have a domain.
+
+    >>> from tidegate import Attribute
+    >>> domain_grid(Schema({"x": Attribute("bigint", low=1, high=3), "y": "string"}))
+    {'x': [1, 2, 3]}
+    """
+    found: dict[str, list[Any]] = {}
+    for name in schema or ():
+        line, keys = _marked(name, schema)
+        if line is not None and keys:
+            found[name] = [value_at(line, key) for key in keys]
+    return found
+
+
+def _marked(name: str, schema: Schema | None) -> tuple[Line | None, list[Any]]:
+    """The line of an attribute that has a domain, and the keys of its marks."""
+    if schema is None or name not in schema or schema[name].domain is None:
+        return None, []
+    own = schema[name]
+    assert own.domain is not None
+    line = own.type.line
+    return line, [] if line is None else _spread(line, own.domain.spans[line.name])
 
 
 def _spread(line: Line, bounds: Sequence[Any]) -> list[Any]:

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Final
 
-from tidegate.algebra.normal import boxes
+from tidegate.algebra.normal import Box, boxes
 from tidegate.engine.boxes.ruler import Ruler
 from tidegate.errors import SchemaError
 from tidegate.filters.filter import Filter
@@ -22,19 +22,24 @@ from tidegate.papers.negative.coordinates import Boxes, Coordinates, Moves, Part
 
 
 class Uncovered:
-    """Disjoint boxes that no filter covers, at first the whole space."""
+    """Disjoint boxes that no filter covers, at first the whole space, or all `within` a box."""
 
     def __init__(
         self,
         schema: Schema | None,
         *,
+        within: Box | None = None,
         tidy: bool = False,
         prepare: Callable[[str, Ruler], None] | None = None,
     ) -> None:
         self.schema: Final = schema
         self.coordinates = Coordinates(schema, prepare)
+        self._within = () if within is None else (within,)
+        self.coordinates.take_in(self._within)
         self.tree = BoxTree(self.coordinates.whole, tidy=tidy)
-        self._aside: Counter[Filter] = Counter()
+        self._aside: Counter[frozenset[Box] | Filter] = Counter()
+        if within is not None:
+            self.clear()
 
     @property
     def aside(self) -> int:
@@ -54,7 +59,12 @@ class Uncovered:
 
     def set_aside(self, f: Filter) -> None:
         """Know of a filter only that it covers itself."""
-        self._aside[f] += 1
+        self._aside[self._key(f)] += 1
+
+    def _key(self, f: Filter) -> frozenset[Box] | Filter:
+        """What filters have in common that are certain to mean the same."""
+        own = self.boxes(f)
+        return f if own is None else frozenset(own)
 
     def place(self, f: Filter) -> tuple[Parts, Moves]:
         """What a new filter surely covers, and how boxes have moved to have labels for it."""
@@ -71,19 +81,23 @@ class Uncovered:
 
     def forget(self, f: Filter) -> None:
         """Be told that a filter has gone."""
-        self._aside[f] -= self._aside[f] > 0
-        if not self._aside[f]:
-            del self._aside[f]
+        key = self._key(f)
+        if self._aside[key] > 1:
+            self._aside[key] -= 1
+        else:
+            self._aside.pop(key, None)
 
     def clear(self) -> None:
-        """Be told that all filters have gone: the whole space is left, as one box."""
+        """Be told that there are no filters: everything is left."""
         self._aside.clear()
-        self.tree.load(self.coordinates.whole[None])
+        whole = self.coordinates.whole[None]
+        self.tree.load(self.coordinates.outer(self._within).ends if self._within else whole)
 
     def overlaps(self, f: Filter) -> bool:
         """Whether a filter may match an event that no filter covers."""
         own = self.boxes(f)
         if own is None:
             return len(self.tree) > 0 and f not in self._aside
-        overlaps = self.tree.overlaps
-        return any(map(overlaps, self.coordinates.outer(own).ends)) and f not in self._aside
+        if not any(map(self.tree.overlaps, self.coordinates.outer(own).ends)):
+            return False
+        return not self._aside or self._key(f) not in self._aside
