@@ -50,6 +50,17 @@ def test_a_version_is_summed_up_for_programs(store: Path) -> None:
     assert found["cost"] is None
 
 
+@pytest.mark.usefixtures("spark")
+def test_what_nobody_covers_is_a_question_of_its_own(store: Path) -> None:
+    said = analyse(store, "--negative-space", "50")
+    assert said.exit_code == 0, said.output
+    assert "3 subscriptions of version 3 ask for 3 different things" in said.output
+    assert "1 are not needed" in said.output
+    found = json.loads(analyse(store, "--negative-space", "0", "--json").stdout)
+    assert (found["k"], found["redundant"], found["share"]) == (None, 1, None)
+    assert found["boxes"] > 0
+
+
 def test_what_cannot_be_done_is_said_before_spark_starts(store: Path, tmp_path: Path) -> None:
     for arguments, reason in (
         ((tmp_path / "nowhere",), "no store"),
@@ -57,6 +68,7 @@ def test_what_cannot_be_done_is_said_before_spark_starts(store: Path, tmp_path: 
         ((store, "--out", tmp_path / "no" / "page.html"), "no folder"),
         ((store, "--events", tmp_path / "no.parquet"), "no events"),
         ((store, "--format", "csv"), "--events"),
+        ((store, "--negative-space", "5", "--out", tmp_path / "page.html"), "of its own"),
     ):
         said = analyse(*arguments)
         assert said.exit_code == 2, said.output

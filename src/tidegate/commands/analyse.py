@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from tidegate.pipeline.analysis.jobs import Tell
     from tidegate.pipeline.events.event_files import EventFiles
     from tidegate.pipeline.spark.session import SparkSession
+    from tidegate.pipeline.store.store import Store
 
 _SHOWN = 2  # examples of each kind in the terminal
 
@@ -53,6 +54,15 @@ def analyse(
             min=0.0, max=1.0, help="The share of the events that counts as almost everything."
         ),
     ] = 0.9,
+    negative_space: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            metavar="K",
+            help="Say instead what no subscription covers: in boxes, of which each subscription "
+            "makes at most K more in a cell; 0 is exact.",
+        ),
+    ] = None,
     master: Annotated[str, typer.Option(help="Where Spark runs.")] = "local[*]",
 ) -> None:
     """Say which subscriptions are duplicates, covered by others, never match, or cost the most.
@@ -72,9 +82,16 @@ def analyse(
             raise TidegateError(f"the store {store} has no version {version}; {newest} is the last")
         if page_path is not None and not page_path.absolute().parent.is_dir():
             raise TidegateError(f"there is no folder {page_path.absolute().parent} for the page")
+        if negative_space is not None and (events is not None or page_path is not None):
+            raise TidegateError(
+                "--negative-space is a question of its own: leave --events and --out away"
+            )
         files = _events(events, format)
         from tidegate.pipeline.spark.session import session
 
+        if negative_space is not None:
+            _say_what_is_left(opened, version, negative_space or None, master, as_json)
+            return
         with waiting("starting Spark") as done, session(master, "tidegate analyse") as spark:
             done()
             from tidegate.pipeline.analysis.jobs import analyse as look_through
@@ -95,6 +112,42 @@ def analyse(
         _show(found)
         if page_path is not None:
             out.print(f"the page is in {escape(str(page_path))}")
+
+
+def _say_what_is_left(
+    store: "Store", version: int | None, k: int | None, master: str, as_json: bool
+) -> None:
+    """What no subscription covers."""
+    from tidegate.pipeline.spark.session import session
+
+    with waiting("starting Spark") as done, session(master, "tidegate analyse") as spark:
+        done()
+        from tidegate.pipeline.analysis.negative_space import negative_space
+
+        with _progress(spark) as tell:
+            found = negative_space(spark, store, version=version, k=k, tell=tell)
+    if as_json:
+        out.out(json.dumps(found.plain(), ensure_ascii=False))
+        return
+    out.print(
+        f"[bold]{found.subscriptions:,}[/] subscriptions of version {found.version} ask for "
+        f"[bold]{found.filters:,}[/] different things"
+    )
+    if found.refused:
+        out.print(f"  {found.refused:,} of them are refused, and left out")
+    if found.uncertain:
+        out.print(
+            f"  {found.uncertain:,} cover more than can be said in boxes: conditions on text, or "
+            "too many alternatives"
+        )
+    out.print(f"  {found.redundant:,} are not needed: others cover them")
+    share = "" if found.share is None else f", {found.share:.4%} of the declared domains"
+    out.print(
+        f"what none of them covers is {'' if k is None else 'at most '}[bold]{found.boxes:,}[/] "
+        f"boxes{share}, in {found.cells:,} cells"
+    )
+    if found.limited:
+        out.print(f"  {found.limited:,} cells met their memory limit: there, it is less precise")
 
 
 def _events(path: str | None, format: EventFormat | None) -> "EventFiles | None":

@@ -13,6 +13,7 @@
 - `tasks`: what the tasks of an analysis do
 - `report_queries`: what comes of all that is known about single subscriptions
 - `jobs`: the jobs of Spark, in their order (`analyse`)
+- `negative_space`: what no subscription covers, as a job of its own (`negative_space`)
 - `bars`: how a distribution looks; `page`: what was found, for somebody with a browser
 """
 

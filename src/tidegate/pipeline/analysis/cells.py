@@ -36,6 +36,7 @@ _ATTRIBUTES: Final = 6  # that are tried in one cell
 _CONSTANTS: Final = 6  # of each of them
 _MOST_CELLS: Final = 2_000
 _COPIES: Final = 4.0  # cells that a filter lies in, on average, at most
+_EAGER_COPIES: Final = 16.0
 _LARGER_PART: Final = 0.9  # of a cell, the larger part that a cut may leave
 _PAIRS: Final = 0.9  # of the pairs in a cell, those that a cut may leave
 
@@ -106,16 +107,23 @@ class Cells:
 
     @classmethod
     def grown(
-        cls, sample: Sequence[Filter], total: int, size: int, schema: Schema | None
+        cls,
+        sample: Sequence[Filter],
+        total: int,
+        size: int,
+        schema: Schema | None,
+        *,
+        eager: bool = False,
     ) -> "Cells":
         """Cells of about `size` of the filters, of which there are `total` and these as a sample.
 
-        The sample is of filters that have boxes.
+        The sample is of filters that have boxes. `eager` is for whom a cut helps that leaves nearly
+        all filters on both sides, because the cells themselves are what there is work with.
         """
         cells = cls(schema)
         times = max(1, total) / max(1, len(sample))
         most = size / times
-        room = _COPIES * len(sample)
+        room = (_EAGER_COPIES if eager else _COPIES) * len(sample)
         first: _Sample = [(f, list(boxes(f) or ())) for f in sample]
         heap = [(-len(first), 0)]
         inside = {0: first}
@@ -125,7 +133,7 @@ class Cells:
         while heap and -heap[0][0] > most and len(cells._nodes) < 2 * _MOST_CELLS:
             _, number = heappop(heap)
             here = inside.pop(number)
-            found = _best(here, schema, random)
+            found = _best(here, schema, random, cells.region(number) if eager else None)
             if found is None:
                 continue
             low, high = _parted(found, here)
@@ -139,7 +147,21 @@ class Cells:
         return cells
 
     def __len__(self) -> int:
-        return sum(node.cut is None and node.region is not None for node in self._nodes)
+        return len(self.numbers())
+
+    def numbers(self) -> list[int]:
+        """The numbers of the cells."""
+        return [
+            number
+            for number, node in enumerate(self._nodes)
+            if node.cut is None and node.region is not None
+        ]
+
+    def region(self, cell: int) -> Box:
+        """The part of the space of events that a cell is."""
+        region = self._nodes[cell].region
+        assert region is not None, "no filter touches a cell that is not there"
+        return region
 
     def touched(self, own: Sequence[Box]) -> list[int]:
         """The cells in which these boxes may have an event."""
@@ -162,8 +184,7 @@ class Cells:
 
     def clipped(self, f: Filter, cell: int) -> Filter:
         """A filter of which only what lies in a cell is asked about."""
-        region = self._nodes[cell].region
-        assert region is not None, "no filter touches a cell that is not there"
+        region = self.region(cell)
         inside = [shared for box in boxes(f) or () if (shared := box & region) is not None]
         part = Filter.of(f.tree, self.schema)
         part.normal_form = (tuple(inside),)  # values of some families cannot be said in a text
@@ -192,17 +213,24 @@ def _parted(cut: Cut, here: _Sample) -> tuple[_Sample, _Sample]:
     return low, high
 
 
-def _best(here: _Sample, schema: Schema | None, random: Random) -> Cut | None:
-    """The cut that leaves the smallest parts, if one is worth it."""
+def _best(here: _Sample, schema: Schema | None, random: Random, region: Box | None) -> Cut | None:
+    """The cut that leaves the smallest parts, if one is worth it; any that parts a region is."""
     tried = here if len(here) <= _TRIED else random.sample(here, _TRIED)
     best: Cut | None = None
-    least = _PAIRS * len(tried) ** 2
+    least = (_PAIRS if region is None else 2.0) * len(tried) ** 2
     for predicate in _candidates(tried, random):
         cut = Cut.at(predicate, schema)
         low, high = _parted(cut, tried)
         larger = max(len(low), len(high))
         cost = len(low) ** 2 + len(high) ** 2
-        if cost < least and larger <= _LARGER_PART * len(tried):
+        if region is None:
+            worth = larger <= _LARGER_PART * len(tried)
+        else:
+            worth = all(
+                not side.is_empty() and region & Box({cut.attribute: side}) is not None
+                for side in (cut.below, cut.above)
+            )
+        if cost < least and worth:
             best, least = cut, cost
     return best
 
