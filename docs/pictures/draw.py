@@ -10,6 +10,7 @@ from docs.pictures import (
     counting_example,
     house,
     index_arrays,
+    mbd_example,
     micro_batch,
     negative_example,
     poset_example,
@@ -21,6 +22,7 @@ PICTURES: Final[dict[str, Callable[[], str]]] = {
     "micro_batch.svg": micro_batch.draw,
     "broker_step.svg": broker_step.draw,
     "counting_example.svg": counting_example.draw,
+    "mbd_example.svg": mbd_example.draw,
     "negative_example.svg": negative_example.draw,
     "poset_example.svg": poset_example.draw,
 }
