@@ -24,11 +24,13 @@ from tidegate.simulate.cost import CostModel
 from tidegate.simulate.link import LinkModel
 from tidegate.simulate.network import CHECKS, Network, Setup
 from tidegate.simulate.section import Section
+from tidegate.simulate.supply import Sources
 from tidegate.simulate.topology import Topology, balanced, line, random_tree, star, transit_stub
 from tidegate.simulate.workload import Crowd, Workload, read_workload
 
 FAULTS: Final = ("crash", "restart", "cut", "mend")
 SHAPES: Final = ("line", "star", "balanced", "random", "transit-stub")
+NO_SOURCES: Final[Sources] = {}
 _PLAIN: Final = {"line": line, "star": star}
 
 T = TypeVar("T")
@@ -104,8 +106,8 @@ class Scenario:
         return network, max([crowd.end, *(fault.at for fault in self.faults)])
 
 
-def load(path: Path, seed: int | None = None) -> Scenario:
-    """The scenario in a file, perhaps with another seed."""
+def load(path: Path, seed: int | None = None, sources: Sources = NO_SOURCES) -> Scenario:
+    """The scenario in a file, perhaps with another seed; `sources` are workloads it may name."""
     try:
         table = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -114,24 +116,30 @@ def load(path: Path, seed: int | None = None) -> Scenario:
         raise ScenarioError(f"{path} is not UTF-8") from None
     except tomllib.TOMLDecodeError as error:
         raise ScenarioError(f"{path} is not TOML: {error}") from None
-    return read({"name": path.stem, **table, **({} if seed is None else {"seed": seed})})
+    return read({"name": path.stem, **table, **({} if seed is None else {"seed": seed})}, sources)
 
 
-def read(table: dict[str, Any]) -> Scenario:
-    """The scenario that a table describes."""
+def read(table: dict[str, Any], sources: Sources = NO_SOURCES) -> Scenario:
+    """The scenario that a table describes; `sources` are workloads it may name."""
     section = Section(table)
     seed = section.integer("seed", 1)
     settings = _settings(section.section("settings"))
+    workload = read_workload(
+        section.section("workload"),
+        advertisements=settings.advertisements,
+        seed=seed,
+        sources=sources,
+    )
     scenario = Scenario(
         name=section.text("name", "scenario"),
         seed=seed,
         topology=_topology(section.section("topology"), seed),
-        kind=_kind(section.section("schema")),
+        kind=_kind(section.section("schema"), workload.source.kind),
         policy=_policy(section.section("policy")),
         settings=settings,
         setup=_setup(section.section("brokers"), _link(section.section("links"))),
         costs=_costs(section.section("costs")),
-        workload=read_workload(section.section("workload"), advertisements=settings.advertisements),
+        workload=workload,
         faults=tuple(_fault(each) for each in section.sections("faults")),
     )
     section.close()
@@ -154,18 +162,22 @@ def _topology(section: Section, seed: int) -> Topology:
     return found
 
 
-def _kind(section: Section) -> Attributes:
-    """Filters under the schema of the scenario, if it has one; then values are equally likely."""
+def _kind(section: Section, own: Attributes | None) -> Attributes:
+    """Filters of the workload's own kind, or under the scenario's schema: values equally likely."""
+    if own is not None:
+        if section.keys:
+            raise ScenarioError("there is a schema; the workload that is named has its own")
+        return own
     attributes: dict[str, Attribute] = {}
     for name in section.keys:
         if isinstance(section.value(name), str):
             attributes[name] = _said(section.named(name), partial(Attribute, section.text(name)))
             continue
-        own = section.section(name)
-        options = {key: own.value(key) for key in ("low", "high", "values") if key in own}
-        kind = own.text("type")
-        own.close()
-        attributes[name] = _said(own.where, partial(Attribute, kind, **options))
+        inner = section.section(name)
+        options = {key: inner.value(key) for key in ("low", "high", "values") if key in inner}
+        kind = inner.text("type")
+        inner.close()
+        attributes[name] = _said(inner.where, partial(Attribute, kind, **options))
     if not attributes:
         return Attributes()
     schema = Schema(attributes)

@@ -1,11 +1,10 @@
 """What do clients do?
 
-A workload is described by numbers and rates, and by templates of filters and events whose constants
-are drawn (`draws`). From that and a seed follows what each client does at which time: they
-subscribe, evenly over the first seconds; then, for the rest of the time, publishers publish, and
-subscriptions are updated, or cancelled and replaced by others, at random moments (Poisson
-processes). Each of these has a stream of random numbers of its own, so that, say, more updates do
-not make other events.
+A workload is described by numbers and rates, and by where its filters and events come from
+(`supply`). From that and a seed follows what each client does at which time: they subscribe, evenly
+over the first seconds; then, for the rest of the time, publishers publish, and subscriptions are
+updated, or cancelled and replaced by others, at random moments (Poisson processes). Each of these
+has a stream of random numbers of its own, so that, say, more updates do not make other events.
 """
 
 from collections.abc import Callable, Iterator
@@ -13,27 +12,18 @@ from dataclasses import dataclass
 from functools import partial
 from heapq import merge
 from random import Random
-from typing import Any, Final
+from typing import Final
 
 from tidegate.errors import ScenarioError, TidegateError
-from tidegate.overlay.attributes import AttributeFilter, Attributes
+from tidegate.overlay.attributes import Attributes
 from tidegate.overlay.client import Client
-from tidegate.simulate.draws import Draw, draw_all, read_draws
+from tidegate.simulate.draws import read_draws
 from tidegate.simulate.named import NAMED
 from tidegate.simulate.network import Network, Timed
 from tidegate.simulate.section import Section
+from tidegate.simulate.supply import Source, Sources, Template, Templates, Wish
 
 PLACES: Final = ("any", "leaves")
-
-
-@dataclass(frozen=True)
-class Template:
-    """A filter's text, and how its parameters are drawn; some of them move when it is updated."""
-
-    text: str
-    weight: float
-    parameters: dict[str, Draw]
-    moves: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -49,22 +39,18 @@ class Workload:
     updates: float
     churn: float
     place: str
-    filters: tuple[Template, ...]
-    events: dict[str, Draw]
+    source: Source
     advertise: tuple[str, ...]
 
 
-def read_workload(section: Section, *, advertisements: bool) -> Workload:
-    """What a table of a scenario says."""
-    like = section.text("like", None, among=tuple(NAMED))
-    model = section if like is None else Section(NAMED[like], f"workload like {like}")
-    filters = section.sections("filters") or model.sections("filters")
-    events = section.section("events")
-    if not events.keys:
-        events = model.section("events")
+def read_workload(
+    section: Section, *, advertisements: bool, seed: int, sources: Sources
+) -> Workload:
+    """What a table of a scenario says; `sources` are those it may name, beside templates."""
+    subscriptions = section.integer("subscriptions", least=0)
     found = Workload(
         subscribers=section.integer("subscribers", least=1),
-        subscriptions=section.integer("subscriptions", least=0),
+        subscriptions=subscriptions,
         publishers=section.integer("publishers", 1, least=1),
         rate=section.number("rate", least=0),
         warmup=section.number("warmup", 1.0, least=0),
@@ -72,17 +58,33 @@ def read_workload(section: Section, *, advertisements: bool) -> Workload:
         updates=section.number("updates", 0.0, least=0),
         churn=section.number("churn", 0.0, least=0),
         place=section.text("place", "any", among=PLACES),
-        filters=tuple(map(_template, filters)),
-        events=read_draws(events),
+        source=_source(section, seed, subscriptions, sources),
         advertise=tuple(section.texts("advertise", [])),
     )
     section.close()
-    if not filters:
+    if advertisements and not found.advertise:
+        raise ScenarioError(f"{section.named('advertise')} is missing: what publishers advertise")
+    return found
+
+
+def _source(section: Section, seed: int, subscriptions: int, sources: Sources) -> Source:
+    """Templates that are written down or known by name, or another source of that name."""
+    like = section.text("like", None, among=(*NAMED, *sources))
+    if like in sources:
+        for key in ("filters", "events"):
+            if key in section:
+                raise ScenarioError(f"{section.named(key)}: the workload {like} has its own")
+        return sources[like](seed, subscriptions)
+    model = section if like is None else Section(NAMED[like], f"workload like {like}")
+    filters = section.sections("filters") or model.sections("filters")
+    events = section.section("events")
+    if not events.keys:
+        events = model.section("events")
+    found = Templates(tuple(map(_template, filters)), read_draws(events))
+    if not found.filters:
         raise ScenarioError(f"{section.named('filters')} is missing, and like names no workload")
     if not found.events:
         raise ScenarioError(f"{section.named('events')} is missing")
-    if advertisements and not found.advertise:
-        raise ScenarioError(f"{section.named('advertise')} is missing: what publishers advertise")
     return found
 
 
@@ -106,7 +108,8 @@ class Crowd:
         self._workload = workload
         self._kind = kind
         self._seed = seed
-        self._standing: list[tuple[Client, int, Template, dict[str, Any]]] = []
+        self._supply = workload.source.open(kind)
+        self._standing: list[tuple[Client, int, Wish]] = []
         random = self._random("places")
         names = _places(network, workload.place)
         self._subscribers = [
@@ -139,22 +142,11 @@ class Crowd:
 
     def _check(self) -> None:
         """Read each text once, so that a wrong one is refused before anything happens."""
-        random = Random(0)
-        for i, template in enumerate(self._workload.filters):
-            try:
-                self._filter(template, draw_all(template.parameters, random))
-            except ScenarioError:
-                raise
-            except TidegateError as error:
-                raise ScenarioError(f"workload.filters[{i}]: {error}") from None
         for text in self._workload.advertise:
             try:
                 self._kind.parse(text)
             except TidegateError as error:
                 raise ScenarioError(f"workload.advertise: {error}") from None
-
-    def _filter(self, template: Template, values: dict[str, Any]) -> AttributeFilter:
-        return self._kind.parse(template.text, **values)
 
     def _advertising(self) -> Iterator[Timed]:
         for client in self._publishers:
@@ -168,11 +160,8 @@ class Crowd:
             yield work.warmup * i / work.subscriptions, partial(self._subscribe, client, random)
 
     def _subscribe(self, client: Client, random: Random) -> None:
-        weights = [template.weight for template in self._workload.filters]
-        [template] = random.choices(self._workload.filters, weights)
-        values = draw_all(template.parameters, random)
-        own = client.subscribe(self._filter(template, values))
-        self._standing.append((client, own, template, values))
+        wish = self._supply.wish(random)
+        self._standing.append((client, client.subscribe(wish.filter), wish))
 
     def _poisson(self, what: str, rate: float, act: Callable[[Random], object]) -> Iterator[Timed]:
         random = self._random(what)
@@ -181,17 +170,16 @@ class Crowd:
             yield time, partial(act, random)
 
     def _publish(self, random: Random) -> None:
-        random.choice(self._publishers).publish(draw_all(self._workload.events, random))
+        random.choice(self._publishers).publish(self._supply.event(random))
 
     def _update(self, random: Random) -> None:
         if not self._standing:
             return
         chosen = random.randrange(len(self._standing))
-        client, own, template, values = self._standing[chosen]
-        drawn = draw_all(template.parameters, random)
-        values = {**values, **{name: drawn[name] for name in template.moves}}
-        client.update(own, self._filter(template, values))
-        self._standing[chosen] = client, own, template, values
+        client, own, wish = self._standing[chosen]
+        wish = self._supply.moved(wish, random)
+        client.update(own, wish.filter)
+        self._standing[chosen] = client, own, wish
 
     def _replace(self, random: Random) -> None:
         if not self._standing:
@@ -199,7 +187,7 @@ class Crowd:
         chosen = random.randrange(len(self._standing))
         self._standing[chosen], last = self._standing[-1], self._standing[chosen]
         self._standing.pop()
-        client, own, _, _ = last
+        client, own, _ = last
         client.cancel(own)
         self._subscribe(client, random)
 
