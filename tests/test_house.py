@@ -26,6 +26,7 @@ ORDER = (
     "filters",
     "algebra",
     "engine",
+    "documents",
     "papers",
     "overlay",
     "simulate",

@@ -49,6 +49,10 @@ class FilterTypeError(FilterError):
     """A constant, a parameter or an attribute has a type that does not fit."""
 
 
+class DocumentError(TidegateError):
+    """A document that cannot be read: not well-formed, too large, or with what is not allowed."""
+
+
 class ParameterError(TidegateError):
     """A parameter is missing, unknown or unbound."""
 
