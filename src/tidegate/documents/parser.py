@@ -19,6 +19,7 @@ may be, and how many steps it may have, is limited, so that a hostile one is ref
 """
 
 from collections.abc import Mapping
+from itertools import chain
 from typing import Final, NoReturn, TypeAlias
 
 from tidegate.documents import refusals as no
@@ -231,13 +232,19 @@ class _Parser:
         parts = [self.all(level)]
         while self.token.kind == "name" and self.skip("or"):
             parts.append(self.all(level))
-        return parts[0] if len(parts) == 1 else Some(tuple(parts))
+        if len(parts) == 1:
+            return parts[0]
+        flat = [part.parts if isinstance(part, Some) else (part,) for part in parts]
+        return Some(tuple(chain.from_iterable(flat)))
 
     def all(self, level: int) -> Condition:
         parts = [self.condition(level)]
         while self.token.kind == "name" and self.skip("and"):
             parts.append(self.condition(level))
-        return parts[0] if len(parts) == 1 else All(tuple(parts))
+        if len(parts) == 1:
+            return parts[0]
+        flat = [part.parts if isinstance(part, All) else (part,) for part in parts]
+        return All(tuple(chain.from_iterable(flat)))
 
     def condition(self, level: int) -> Condition:
         token = self.token
