@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from tidegate.algebra.relate import Relation, covers, overlaps, relate, subsumed
 from tidegate.algebra.union import Union
 from tidegate.errors import (
+    DocumentError,
     FilterError,
     FilterSyntaxError,
     FilterTypeError,
@@ -28,6 +29,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Attribute",
+    "DocumentError",
     "Filter",
     "FilterError",
     "FilterSyntaxError",
@@ -43,9 +45,11 @@ __all__ = [
     "SubscriptionError",
     "TidegateError",
     "Union",
+    "XPath",
     "covers",
     "overlaps",
     "parse",
+    "parse_xpath",
     "relate",
     "subsumed",
 ]
@@ -53,9 +57,12 @@ __all__ = [
 _ON_DEMAND: Final = {
     "Index": "tidegate.engine.index",
     "Subscription": "tidegate.engine.subscriptions.subscription",
+    "XPath": "tidegate.documents.xpath",
+    "parse_xpath": "tidegate.documents.xpath",
 }
 
 if TYPE_CHECKING:
+    from tidegate.documents.xpath import XPath, parse_xpath
     from tidegate.engine.index import Index
     from tidegate.engine.subscriptions.subscription import Subscription
 else:  # type checkers would take any name for one that `__getattr__` knows
