@@ -39,6 +39,7 @@ from typing import Any, Final, TypeVar
 import numba
 from numba.core.bytecode import FunctionIdentity
 from numba.core.caching import IndexDataCacheFile
+from numba.core.ccallback import CFunc
 
 FunctionIdentity._unique_ids = itertools.count(secrets.randbits(60))
 
@@ -46,6 +47,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 _fcntl: Final[Any] = import_module("fcntl") if find_spec("fcntl") else None  # not on Windows
 _njit: Final[Any] = numba.njit  # whose types do not know `_nrt`
+_callback: Final[Any] = CFunc
 _SHARED: Final = tuple(Path(__file__).parent / name for name in ("algebra", "engine"))
 _PATIENCE: Final = 120.0  # seconds that somebody else may take to compile a kernel
 _TURN: Final = 0.02  # seconds between two looks
@@ -76,6 +78,24 @@ def inlined(function: Function) -> Function:
 def allocating(function: Function) -> Function:
     """Compile a function that makes arrays."""
     compiled: Function = _kept(_njit(**_OPTIONS, _nrt=True)(function))
+    return compiled
+
+
+def callback(signature: Any) -> Callable[[Function], Any]:
+    """Compile a function that code in C calls: at its `address`, and without the interpreter."""
+
+    def compiled(function: Function) -> Any:
+        made: Any = _callback(
+            function,
+            (signature.args, signature.return_type),
+            {},
+            {"error_model": "numpy", "_nrt": False},
+        )
+        made.enable_caching()
+        made.py_func = function
+        _kept(made).compile()
+        return made
+
     return compiled
 
 
