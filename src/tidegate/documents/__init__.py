@@ -3,6 +3,6 @@
 In the order of the story: an XPath expression is cut into words (`lexer`) and read (`parser`;
 `refusals` says why not) into a `syntax`, of which `meaning` makes a tree `pattern`, and `normal`
 its one form. Values are compared as XPath does (`values`). Patterns relate by laying one over the
-other (`containment`). Many documents become flat arrays (`reading`). One document (`tree`) is tried in `evaluate`. `xpath` is what people hold in
-their hands.
+other (`containment`). One document (`tree`) is tried in `evaluate`. `xpath` is what people hold in
+their hands. Many documents become flat arrays (`reading`), and meet many patterns (`index`).
 """

@@ -17,9 +17,12 @@ import codecs
 import re
 from typing import Final
 
-_ENCODINGS: Final = frozenset(
-    ["ascii", "utf-8", "utf-16", "utf-16-le", "utf-16-be", "koi8-r", "koi8-u", "shift_jis", "euc_jp", "gb2312", "gbk", "gb18030", "big5", "euc_kr", "cp932", "cp949", "cp950", "iso8859-1", "iso8859-2", "iso8859-3", "iso8859-4", "iso8859-5", "iso8859-6", "iso8859-7", "iso8859-8", "iso8859-9", "iso8859-10", "iso8859-11", "iso8859-13", "iso8859-14", "iso8859-15", "iso8859-16", "cp1250", "cp1251", "cp1252", "cp1253", "cp1254", "cp1255", "cp1256", "cp1257", "cp1258"]
-)
+_CHARMAPS: Final = {f"iso8859-{n}" for n in range(1, 17) if n != 12} | {
+    f"cp125{n}" for n in range(9)
+}
+_OTHERS: Final = {"koi8-r", "koi8-u", "shift_jis", "euc_jp", "gb2312", "gbk", "gb18030", "big5"}
+_UNICODE: Final = {"ascii", "utf-8", "utf-16", "utf-16-le", "utf-16-be"}
+_ENCODINGS: Final = _CHARMAPS | _OTHERS | _UNICODE | {"euc_kr", "cp932", "cp949", "cp950"}
 _WIDE: Final = {"utf-16", "utf-16-le", "utf-16-be"}
 _BOMS: Final = (
     (codecs.BOM_UTF32_LE, "utf-32"),
