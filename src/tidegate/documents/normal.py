@@ -48,11 +48,10 @@ def normal_form(expression: Expression, *, ordered: bool = False) -> tuple[Patte
     root = simplify.node(raw)
     if root is None:
         return ()
-    if _count(root) <= MAX_ALTERNATIVES:
+    roots: set[Node | None] = {root}
+    if Pattern(root).has_choices and _count(root) <= MAX_ALTERNATIVES:
         roots = {simplify.node(each) for each in _alternatives(root)}
-    else:
-        roots = {root}
-    patterns = {_pattern(root, ordered) for root in roots if root is not None} - {None}
+    patterns = {_pattern(root, ordered) for root in roots if root is not None}
     kept = _widest([pattern for pattern in patterns if pattern is not None])
     return tuple(sorted(kept, key=str) if len(kept) > 1 else kept)
 
