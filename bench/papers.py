@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from bench import (
     papers_counting,
     papers_mbd,
+    papers_missed,
     papers_negative,
     papers_poset,
     papers_workloads,
@@ -23,10 +24,17 @@ if TYPE_CHECKING:
 
     from bench.figure import Figure
 
-PARTS = (papers_workloads, papers_mbd, papers_counting, papers_poset, papers_negative)
+PARTS = (
+    papers_workloads,
+    papers_mbd,
+    papers_counting,
+    papers_poset,
+    papers_missed,
+    papers_negative,
+)
 
 
 def run() -> Iterator[Figure]:
-    """How the work was drawn; then one structure after the other."""
+    """How the work was drawn; then one structure after the other, and what they miss."""
     for part in PARTS:
         yield from part.figures()

@@ -40,7 +40,6 @@ SIZES = (1_000, 10_000, 100_000)
 SAMPLE = 300  # filters that are added, removed and moved at each size
 SCANNED = 3  # for which everything is scanned
 EVENTS = 20
-TEXTS = 150  # filters with conditions on text
 FAN = 8  # ranges in a range, of those that are nested
 STEP = 0.01  # of the width of a range, by which a limit moves
 
@@ -62,20 +61,10 @@ class Work(NamedTuple):
 
 
 def figures() -> Iterator[Figure]:
-    """Both workloads at each size, and what is missed among conditions on text."""
+    """Both workloads at each size."""
     for size in SIZES:
         yield from measure("trade", trade_work(size))
         yield from measure("nested", nested_work(size))
-    owed, missed = missed_covers(TEXTS)
-    yield Figure(
-        "poset, texts: covers missed",
-        100 * missed / owed,
-        None,
-        None,
-        "%",
-        note=f"{missed:,} of {owed:,} covers that the algebra finds filter by filter, of and among "
-        f"{TEXTS:,} filters with conditions on text",
-    )
 
 
 def trade_work(size: int) -> Work:
@@ -120,50 +109,6 @@ def move(low: float, high: float, row: int) -> tuple[float, float]:
     return ((low - step, high + step), (low + step, high - step), (low + step, high + step))[
         row % 3
     ]
-
-
-def missed_covers(count: int) -> tuple[int, int]:
-    """Of filters with conditions on text: covers that a scan finds, and that a poset misses."""
-    rng = random.Random(1)
-    poset, scan = Poset(), Scan()
-    for number in range(count):
-        f = text_filter(rng)
-        poset.add(number, f)
-        scan.add(number, f)
-        if number % 3 == 2:
-            moved, f = rng.randrange(number), text_filter(rng)
-            poset.update(moved, f)
-            scan.update(moved, f)
-    owed = missed = 0
-    for _ in range(count // 5):
-        f = text_filter(rng)
-        for question in ("containing", "contained"):
-            expected = set(getattr(scan, question)(f))
-            found = set(getattr(poset, question)(f))
-            assert found <= expected, str(f)
-            owed += len(expected)
-            missed += len(expected - found)
-    return owed, missed
-
-
-def text_filter(rng: random.Random) -> Filter:
-    """One or two conjunctions of conditions on a text, and sometimes on a number."""
-
-    def part() -> str:
-        a, b = rng.choice(("a", "b", "ab", "x", "ba")), rng.choice("abx")
-        return rng.choice(
-            (
-                *(f"s LIKE '%{a}%'", f"s LIKE '{a}%{b}'", f"s LIKE '_{a}%'", f"s LIKE '%{a}_'"),
-                *(f"endswith(s, '{a}')", f"NOT contains(s, '{a}')", f"s LIKE '%{a}%{b}%'"),
-                *(f"s < '{a}'", f"s >= '{a}'", f"s IN ('{a}', '{b}', 'z')", f"s <> '{a}'"),
-                *(f"startswith(s, '{a}')", f"x < {rng.randrange(9)}", f"x > {rng.randrange(9)}"),
-            )
-        )
-
-    terms = [
-        " AND ".join(part() for _ in range(rng.randint(1, 3))) for _ in range(rng.randint(1, 2))
-    ]
-    return tg.parse(" OR ".join(f"({term})" for term in terms))
 
 
 def measure(name: str, work: Work) -> Iterator[Figure]:
