@@ -3,6 +3,7 @@
 In the order of the story: an XPath expression is cut into words (`lexer`) and read (`parser`;
 `refusals` says why not) into a `syntax`, of which `meaning` makes a tree `pattern`, and `normal`
 its one form. Values are compared as XPath does (`values`). Patterns relate by laying one over the
-other (`containment`). One document (`tree`) is tried in `evaluate`. `xpath` is what people hold in
-their hands. Many documents become flat arrays (`reading`), and meet many patterns (`index`).
+other (`containment`; `models` decides it exactly, for a price). One document (`tree`) is tried in
+`evaluate`. `xpath` is what people hold in their hands. `dtd` says what documents of a type look
+like. Many documents become flat arrays (`reading`), and meet many patterns (`index`).
 """

@@ -5,6 +5,7 @@
 - `auctions`: three classes of subscriptions to the events of `books`, which are on auction
 - `matching`: subscriptions and events for the engine's benchmarks; `trade`: alert rules on trades
 - `redundant`: rules of which it is known what is redundant; `mixed`: rules as people write them
+- `dtds`: types of documents; `xml_patterns`: subscriptions to such documents; `xml_documents`: them
 - `sources`: those of them that a scenario of the simulator can name
 - `tour`: the language and the index, by examples; `demo`: a trading day on Spark
 """
