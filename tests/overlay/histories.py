@@ -38,6 +38,21 @@ CHOICES = {
     "imperfect merging": Choice("merging", imt=0.2, rate=2),
     "flood": Choice("flood"),
 }
+PRUNING = {
+    "simple, pruned before": Choice("simple", prune="before", share=0.5, period=1),
+    "identity, pruned after": Choice("identity", prune="after", share=0.7, period=2),
+    "covering, pruned before": Choice("covering", prune="before", period=2),
+    "covering, pruned after": Choice("covering", prune="after", changes="better", period=1),
+    "covering, pruned as agreed": Choice("covering", prune="after", agreed=True, period=1),
+    "subsumption, pruned before and after": Choice(
+        "subsumption", prune="both", share=1.0, changes="within", tolerance=0.1, period=2, rate=4
+    ),
+    "merging, pruned before and after": Choice("merging", prune="both", size=1, period=2),
+    "merging by pruning": Choice("merging", by="pruning", imt=0.3, size=1, period=1),
+    "replacement": Choice("replacement", share=0.8, period=1),
+    "replacement, pruned before and after": Choice("replacement", prune="both", period=1),
+}
+"""Policies that learn from events, and compositions of them with the others."""
 
 
 @dataclass(frozen=True)
@@ -233,7 +248,7 @@ def run(
 
 def finish(world: World, pool: Pool) -> None:
     world.settle()
-    world.check_quiet(pool.events, exact=not world.choice.imt)
+    world.check_quiet(pool.events, exact=not world.choice.widens)
     for subscription in world.standing():
         world.cancel(subscription)
     world.settle()

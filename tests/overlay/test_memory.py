@@ -175,7 +175,7 @@ def test_a_snapshot_and_what_was_written_down_since_give_the_same_state(policy: 
         for action in actions:
             fail(world, own, action)
         for name, broker in world.brokers.items():
-            apart = "seen", "tally", "work"
+            apart = "seen", "tally", "work", "noticed"
             assert state(world.remembered(name), *apart) == state(broker, *apart)
 
     histories()

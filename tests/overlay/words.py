@@ -5,10 +5,11 @@ A filter is a set of words, and an event one word; all questions are about sets.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final
 
 from tidegate.errors import FilterError
-from tidegate.overlay.filter import Event, Filter, Merger, Plain
+from tidegate.overlay.filter import Event, Filter, Merger, Plain, Pruning
 from tidegate.overlay.scan import ScanIndex
 
 WORDS: Final = "abcdefgh"
@@ -67,6 +68,81 @@ class WordUnion:
         self._filters.update(filters)
 
 
+class WordPruner:
+    """Counts words. A set becomes simpler by one more word: the one that came least often."""
+
+    def __init__(self) -> None:
+        self.counted = 0
+        self.learned: dict[str, int] | None = None
+        self._counts = dict.fromkeys(WORDS, 0)
+
+    @property
+    def knows(self) -> bool:
+        return self.learned is not None
+
+    def count(self, event: Event, /) -> None:
+        self._counts[event["word"]] += 1
+        self.counted += 1
+
+    def summary(self) -> dict[str, int]:
+        return dict(self._counts)
+
+    def learn(self, summary: Plain, /) -> None:
+        self.learned = dict(summary)
+        self.counted = 0
+
+    def best(self, f: Filter, /) -> Pruning | None:
+        others = sorted(set(WORDS) - _words(f))
+        if self.learned is None or len(others) < 2:
+            return None
+        word = min(others, key=self.learned.__getitem__)
+        return Pruning(Words(_words(f) | {word}), self._share(word))
+
+    def met(self, f: Filter, /) -> int:
+        """A bit for each word that came."""
+        assert self.learned is not None
+        came = [word for word, count in self.learned.items() if count]
+        return sum(1 << i for i, word in enumerate(came) if word in _words(f))
+
+    def replaced(self, filters: Mapping[int, Filter], share: float, /) -> dict[int, Filter]:
+        """Of two neighbours in the alphabet that occur, the first wants the second as well."""
+        together = _together(filters.values())
+        pairs = [(a, b) for a, b in pairwise(WORDS) if a in together and b in together]
+        wanted = {number: _words(f) for number, f in filters.items()}
+        for a, b in pairs[: round(share * len(pairs))]:
+            wanted = {n: words | {b} if a in words else words for n, words in wanted.items()}
+        return {n: Words(words) for n, words in wanted.items() if words != _words(filters[n])}
+
+    def mergers(
+        self, filters: Mapping[int, Filter], imt: float, advertised: Sequence[Filter] | None, /
+    ) -> list[Merger]:
+        """Sets that begin with the same word, as one."""
+        groups: dict[str, list[int]] = {}
+        for number, f in filters.items():
+            groups.setdefault(min(_words(f)), []).append(number)
+        return [
+            Merger(Words(_together(filters[n] for n in numbers)), tuple(numbers), 0.0)
+            for numbers in groups.values()
+            if self.knows and len(numbers) > 1
+        ]
+
+    def cost(
+        self, merger: Filter, members: Iterable[Filter], advertised: Sequence[Filter] | None, /
+    ) -> float:
+        return sum(map(self._share, _words(merger) - _together(members)))
+
+    def state(self) -> Plain:
+        return [self.counted, self._counts]
+
+    def restore(self, state: Plain, /) -> None:
+        self.counted, counts = state
+        self._counts = dict(counts)
+
+    def _share(self, word: str) -> float:
+        known = self.learned or dict.fromkeys(WORDS, 1)
+        return known[word] / max(1, sum(known.values()))
+
+
 class WordKind:
     """The kind; all words are equally likely."""
 
@@ -110,6 +186,9 @@ class WordKind:
         if advertised is not None:
             extra &= _together(advertised)
         return len(extra) / len(WORDS)
+
+    def pruner(self) -> WordPruner:
+        return WordPruner()
 
     def plain(self, f: Filter) -> str:
         return "".join(sorted(_words(f)))

@@ -113,7 +113,7 @@ class World:
         make: Make = Broker,
     ) -> None:
         self.kind, self.choice, self.make = kind, choice, make
-        self.settings = Settings(advertisements=advertisements)
+        self.settings = Settings(advertisements=advertisements, learn=1, memory=200, bandwidth=4)
         self.advertisements = advertisements
         names = [f"b{i}" for i in range(len(parents) + 1)]
         self.neighbours: dict[str, list[str]] = {name: [] for name in names}
@@ -370,9 +370,9 @@ class World:
                 continue
             if any(f.matches(event) for f in survivors):
                 assert any(f.matches(event) for f in entries.values()), "a survivor is not covered"
-        # What an imperfect merger adds may be advertised where nothing is that its members want,
+        # What a wider filter adds may be advertised where nothing is that its members want,
         # and structures that compare predicates one by one take more to overlap than does.
-        outward = bool(self.choice.imt) or self.choice.index in PREDICATE_WISE
+        outward = self.choice.widens or self.choice.index in PREDICATE_WISE
         anywhere = not self.advertisements or outward
         wanted = [f for f in survivors if anywhere or any(offer.overlaps(f) for offer in offers)]
         for entry in entries.values():

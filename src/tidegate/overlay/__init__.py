@@ -5,6 +5,7 @@ an event travels only where somebody wants it. From the bottom up:
 
 - `filter`: what a broker has to know about filters, of whatever kind
 - `attributes`: filters on attributes, which is what Tidegate's language says
+- `attribute_pruner`: what can be left out of them, by what was seen of events
 - `scan`: an index that asks one filter after the other, for kinds without a better one
 - `difference`: how a set of filters has changed
 - `work`: what a broker has done, in units that do not depend on the machine
@@ -14,6 +15,7 @@ an event travels only where somebody wants it. From the bottom up:
 - `encoding`: messages as bytes and back
 - `stream`: numbered messages to and from one neighbour, acknowledged and resent
 - `link`: what a broker knows of one neighbour or client
+- `notes`: what a broker has noticed that nobody writes down
 - `table`: which filters came from which link, and which of them match an event
 - `routing`: how a change on one link changes what is forwarded to the others
 - `broker`: the state machine that drives all of it

@@ -25,7 +25,7 @@ from tidegate.filters.moved import moved, remade
 from tidegate.filters.notation import read_predicate, read_tree, spell_tree
 from tidegate.filters.schema import Schema
 from tidegate.filters.values import Constant
-from tidegate.overlay.filter import Event, Filter, Merger, Plain
+from tidegate.overlay.filter import Event, Filter, Merger, Plain, Pruner
 from tidegate.overlay.structures import (
     FilterStructure,
     Retold,
@@ -330,6 +330,12 @@ class Attributes:
             return assess(_in_language(merger), own, self.distribution, ads).imt
         except MeasureError:
             return float("inf")
+
+    def pruner(self) -> Pruner:
+        """Something that counts values of attributes, and tries what can be left out."""
+        from tidegate.overlay.attribute_pruner import AttributePruner  # which knows this module
+
+        return AttributePruner(self.schema)
 
     def plain(self, f: Filter) -> Plain:
         """A filter as plain data: see `filters.notation`."""

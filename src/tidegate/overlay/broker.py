@@ -22,8 +22,10 @@ heard last, which asks for the ones between.
 
 **Memory.** The state is plain data (`snapshot`, `restore`). `Persist` comes before everything that
 depends on it; a snapshot and the inputs written down since make the state anew, except which
-events have been seen, and what was counted (`work`, `tally`). After that, `Restart` takes all links
-for down; when they come up, greetings tell both sides what the other one has missed.
+events have been seen, and what was counted (`work`, `tally`, `notes`). What a broker prunes depends
+on events, which are not written down: so it decides that at ticks, and writes down with the tick
+what it goes by. After that, `Restart` takes all links for down; when they come up, greetings tell
+both sides what the other one has missed.
 """
 
 from collections.abc import Callable
@@ -49,17 +51,20 @@ from tidegate.overlay.messages import (
     Persist,
     Publish,
     Refuse,
+    Report,
     Restart,
     Send,
     Tick,
 )
+from tidegate.overlay.notes import Notes
 from tidegate.overlay.policy import Choice
 from tidegate.overlay.routing import Asked, Filters, Routing
 from tidegate.overlay.settings import Settings
 from tidegate.overlay.stream import Place
 from tidegate.overlay.work import Tally, Work
 
-FORMAT: Final = 2  # of snapshots
+FORMAT: Final = 3  # of snapshots
+_PERIOD: Final = 10  # ticks between one time that filters are pruned and the next, if none is named
 
 
 class Broker:
@@ -97,8 +102,18 @@ class Broker:
         self.life = life
         self.work: Final = Work()
         self.tally: Final = Tally()
-        advertisements = self.settings.advertisements
-        self.routing: Final = Routing(self.kind, self.policy, advertisements, self.work)
+        pruner = self.kind.pruner() if self.policy.learns else None
+        self.notes: Final = Notes(pruner, self.settings.learn)
+        self.routing: Final = Routing(
+            self.kind,
+            self.policy,
+            self.settings.advertisements,
+            self.work,
+            pruner,
+            weighed=self.settings.memory is not None,
+        )
+        self._rested = 0  # ticks since filters were pruned last
+        self._stirred = False  # whether entries or reports have come since
         self._seen: dict[str, int] = {}  # the last number of each publisher
         self._handlers: dict[type, Callable[[Link, Any], list[Effect]]] = {
             Change: self._changed,
@@ -107,6 +122,7 @@ class Broker:
             Acknowledge: self._acknowledged,
             Refuse: self._refused,
             Hello: self._greeted,
+            Report: self._reported,
             LinkDown: self._went_down,
         }
 
@@ -122,7 +138,9 @@ class Broker:
         `Tick` and `Restart` come in on no link: its name is then of no matter.
         """
         if isinstance(came, Tick):
-            return [Persist(link, came), *self._ticked()]
+            if came.noted is None:
+                came = Tick(self.notes.take(due=self._rested + 1 >= self._period))
+            return [Persist(link, came), *self._ticked(came)]
         if isinstance(came, Restart):
             return [Persist(link, came), *self._restarted()]
         if isinstance(came, LinkUp):
@@ -157,6 +175,7 @@ class Broker:
             self.tally.refused += 1
             effects.append(Send(link.name, Refuse(came.seq, None, refusal)))
         elif isinstance(came, Change):
+            self._stirred = True
             self._tell_all(Change, self.routing.want(link.name, _asked(came, before)), effects)
         else:
             told, pulled = self.routing.offer(link.name, _asked(came, before))
@@ -211,6 +230,7 @@ class Broker:
             self.tally.refused += 1
             return [_refuse_event(link, came, refusal)]
         self._seen[publisher] = came.number
+        self.notes.event(link.name, came.event)
         onward = Publish(came.number, came.event, publisher)
         return self._route(link, onward)
 
@@ -256,8 +276,10 @@ class Broker:
     def _came_up(self, name: str, came: LinkUp) -> list[Effect]:
         effects: list[Effect] = [Persist(name, came)]
         link = self.routing.links.get(name)
+        self.notes.came_up(name)
         if link is None:
             link = self.routing.add_link(name, came.client)
+            self._stirred = True
         elif link.client != came.client:
             self.tally.refused += 1
             known = "client" if link.client else "broker"
@@ -296,15 +318,64 @@ class Broker:
 
     # -- time
 
-    def _ticked(self) -> list[Effect]:
+    def _ticked(self, came: Tick) -> list[Effect]:
         effects: list[Effect] = []
         for link in self.routing.links.values():
             if link.ready:
                 effects += [Send(link.name, message) for message in link.stream.tick()]
-        for link, wanted, offered in self.routing.tick():
+        for link, wanted, offered in self.routing.tick(learned=self._learn(came)):
             self._tell(link, Advertise, offered, effects)
             self._tell(link, Change, wanted, effects)
+        for link in self.routing.neighbours:
+            report = self._report(link)
+            if report is not None:
+                effects.append(Send(link.name, report))
+        self.notes.ticked()
         return effects
+
+    @property
+    def _period(self) -> int:
+        """Ticks between one time that filters are pruned and the next."""
+        return self.policy.period or _PERIOD
+
+    def _learn(self, came: Tick) -> bool:
+        """Take in what was noted; whether it is time to prune filters by it."""
+        self._rested += 1
+        pruner = self.notes.pruner
+        summary, reports = (None, {}) if came.noted is None else came.noted
+        for name, told in reports.items():
+            self.routing.links[name].report = Report(*told)
+            self._stirred = True
+        if pruner is None:
+            return False
+        if summary is not None:
+            pruner.learn(summary)
+        elif not (pruner.knows and self._stirred and self._rested >= self._period):
+            return False
+        self._rested, self._stirred = 0, False
+        return True
+
+    # -- how this broker and its neighbours fare
+
+    def _report(self, link: Link) -> Report | None:
+        """What a neighbour is told of how this broker fares, if that is new."""
+        if not link.ready or self.notes.pruner is None:
+            return None
+        limits, table = self.settings, self.routing.wanted
+        memory = None if limits.memory is None else _in_use(table.bytes, limits.memory)
+        came = self.notes.heard(link.name)
+        bandwidth = None if limits.bandwidth is None else _in_use(came, limits.bandwidth)
+        share = self.routing.share if self.policy.agreed else None
+        return self.notes.tell(link.name, memory, bandwidth, share)
+
+    def _reported(self, link: Link, came: Report) -> list[Effect]:
+        """Keep a neighbour's newest report until the next tick."""
+        if link.client:
+            self.tally.refused += 1
+            return [Send(link.name, Refuse(None, None, "only brokers report how they fare"))]
+        if not self.notes.reported(link.name, came):
+            self.tally.repeated += 1
+        return []
 
     def _restarted(self) -> list[Effect]:
         for link in self.routing.links.values():
@@ -345,6 +416,9 @@ class Broker:
             "work": list(astuple(self.work)),
             "tally": list(astuple(self.tally)),
             "seen": dict(self._seen),
+            "rested": [self._rested, self._stirred],
+            "learned": None if self.notes.pruner is None else self.notes.pruner.learned,
+            "noticed": self.notes.state(),
             **self.routing.state(),
         }
 
@@ -360,7 +434,11 @@ class Broker:
         if snapshot["format"] != FORMAT or snapshot["kind"] != kind.name:
             raise TidegateError("the snapshot is of another format, or of another kind of filters")
         broker = cls(snapshot["name"], kind, policy, settings, snapshot["life"])
+        if broker.notes.pruner is not None and snapshot["learned"] is not None:
+            broker.notes.pruner.learn(snapshot["learned"])
         broker.routing.restore(snapshot)
+        broker.notes.restore(snapshot["noticed"])
+        broker._rested, broker._stirred = snapshot["rested"]
         broker._seen.update(snapshot["seen"])
         for counts, was in ((broker.work, snapshot["work"]), (broker.tally, snapshot["tally"])):
             for field, count in zip(fields(counts), was, strict=True):
@@ -381,6 +459,11 @@ def _asked(came: Change | Advertise, before: Filters) -> Asked:
 def _differs(f: Filter, before: Filter) -> bool:
     """Whether a filter is another one; equal ones differ if updates of one do not fit the other."""
     return f != before or f.shape != before.shape
+
+
+def _in_use(used: int, limit: int) -> float:
+    """The share of a limit that is in use, in hundredths: smaller changes are no news."""
+    return min(1.0, round(used / limit, 2))
 
 
 def _refuse_event(link: Link, came: Publish, reason: str) -> Send:

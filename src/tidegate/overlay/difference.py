@@ -26,10 +26,12 @@ class Difference:
         return bool(self.add or self.update or self.remove)
 
     def then(self, later: "Difference") -> "Difference":
-        """Both as one. What the first removes, the later one does not bring back.
+        """Both as one. A number has filters of one shape, so what comes back is an update.
 
         >>> Difference(add={1: "a", 2: "b"}).then(Difference(update={1: "c"}, remove=[2]))
         Difference(add={1: 'c'}, update={}, remove=[])
+        >>> Difference(remove=[1]).then(Difference(add={1: "a"}))
+        Difference(add={}, update={1: 'a'}, remove=[])
         """
         found = Difference(dict(self.add), dict(self.update), list(self.remove))
         for number in later.remove:
@@ -38,7 +40,10 @@ class Difference:
                 found.remove.append(number)
         for number, f in later.update.items():
             (found.add if number in found.add else found.update)[number] = f
-        found.add.update(later.add)
+        gone = set(found.remove)
+        for number, f in later.add.items():
+            (found.update if number in gone else found.add)[number] = f
+        found.remove = [number for number in found.remove if number not in later.add]
         return found
 
 

@@ -32,6 +32,7 @@ from tidegate.overlay.messages import (
     Numbered,
     Publish,
     Refuse,
+    Report,
 )
 
 MAX_DEPTH: Final = 64  # of structs in an event
@@ -63,6 +64,8 @@ def plain(message: Message, kind: Kind) -> list[Plain]:
             return ["refuse", seq, number, reason]
         case Hello(life, heard_life, heard):
             return ["hello", life, heard_life, heard]
+        case Report(number, memory, bandwidth, share):
+            return ["report", number, memory, bandwidth, share]
 
 
 def decode(data: bytes, kind: Kind, known: Callable[[type[Numbered], int], Filter]) -> Message:
@@ -140,6 +143,8 @@ def _read(
             return Refuse(seq, number, reason)
         case ["hello", int(life), int(heard_life), int(heard)]:
             return Hello(life, heard_life, heard)
+        case ["report", int(number), *told] if len(told) == 3:
+            return Report(number, *told)
     raise ValueError("no message has this name and fields of these types")
 
 

@@ -110,6 +110,77 @@ class Merger:
     imt: float
 
 
+@dataclass(frozen=True, slots=True)
+class Pruning:
+    """A filter that is simpler and wider, and how many more events it matches, about.
+
+    `degradation` is a share of all events.
+    """
+
+    filter: Filter
+    degradation: float
+
+
+class Pruner(Protocol):
+    """What can be left out of filters at little cost, by what was seen of events.
+
+    Events are counted one by one, but answers depend only on what was learned last: a `summary` of
+    what had been counted then, which is plain data. Where nothing was learned, nothing is offered.
+    """
+
+    @property
+    def counted(self) -> int:
+        """How many events were counted since it learned."""
+
+    @property
+    def knows(self) -> bool:
+        """Whether it has learned anything."""
+
+    @property
+    def learned(self) -> Plain:
+        """The summary that it learned last; None: it has learned nothing."""
+
+    def count(self, event: Event, /) -> None:
+        """Count an event."""
+
+    def summary(self) -> Plain:
+        """What has been counted."""
+
+    def learn(self, summary: Plain, /) -> None:
+        """Go by a summary from now on."""
+
+    def best(self, f: Filter, /) -> Pruning | None:
+        """The filter with one part left out, where that costs least; None if there is nothing.
+
+        It covers the filter, and is not one that every event matches.
+        """
+
+    def met(self, f: Filter, /) -> int:
+        """Which events of a sample match a filter, a bit for each."""
+
+    def replaced(self, filters: Mapping[int, Filter], share: float, /) -> Mapping[int, Filter]:
+        """The filters that change when a share of all conditions is replaced, the cheapest first.
+
+        A condition gives way, wherever it occurs, to another one that is there and that it implies.
+        """
+
+    def mergers(
+        self, filters: Mapping[int, Filter], imt: float, advertised: Sequence[Filter] | None, /
+    ) -> list[Merger]:
+        """Which filters are worth merging by leaving out parts of their disjunction."""
+
+    def cost(
+        self, merger: Filter, members: Iterable[Filter], advertised: Sequence[Filter] | None, /
+    ) -> float:
+        """The IMT of a filter that covers all members, about; infinite if it cannot be told."""
+
+    def state(self) -> Plain:
+        """What was counted, as plain data."""
+
+    def restore(self, state: Plain, /) -> None:
+        """Have counted what another one had."""
+
+
 class Kind(Protocol):
     """A kind of filters: how they are written down, kept and merged."""
 
@@ -142,6 +213,9 @@ class Kind(Protocol):
         self, merger: Filter, members: Iterable[Filter], advertised: Sequence[Filter] | None
     ) -> float:
         """The IMT of a filter that covers all members; infinite if it cannot be told."""
+
+    def pruner(self) -> Pruner | None:
+        """Something that has seen no events yet; None: filters of this kind cannot be pruned."""
 
     def plain(self, f: Filter) -> Plain:
         """A filter as plain data."""

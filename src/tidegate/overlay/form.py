@@ -19,6 +19,7 @@ from tidegate.overlay.messages import (
     Hello,
     Publish,
     Refuse,
+    Report,
 )
 
 LARGEST: Final = 2**63 - 1
@@ -87,6 +88,14 @@ def _hello(message: Any) -> str | None:
     return None if is_number(message.heard) else _NUMBER
 
 
+def _report(message: Any) -> str | None:
+    if not is_number(message.number):
+        return _NUMBER
+    told = message.memory, message.bandwidth, message.share
+    fine = all(x is None or (type(x) in (int, float) and 0 <= x <= 1) for x in told)
+    return None if fine else "what it reports is not from 0 to 1"
+
+
 _CHECKS: Final[dict[type, Callable[[Any], str | None]]] = {
     Change: _numbered,
     Advertise: _numbered,
@@ -94,4 +103,5 @@ _CHECKS: Final[dict[type, Callable[[Any], str | None]]] = {
     Acknowledge: _acknowledge,
     Refuse: _refuse,
     Hello: _hello,
+    Report: _report,
 }

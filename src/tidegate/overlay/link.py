@@ -5,11 +5,12 @@ and one for what all others advertise. What came from the link itself stands in 
 """
 
 from collections.abc import Mapping
+from dataclasses import astuple
 from typing import Final
 
 from tidegate.overlay.difference import Difference
-from tidegate.overlay.filter import Filter, Kind, Plain
-from tidegate.overlay.messages import Advertise, Change, Entry
+from tidegate.overlay.filter import Filter, Kind, Plain, Pruner
+from tidegate.overlay.messages import Advertise, Change, Entry, Report
 from tidegate.overlay.policy import Choice, Policy
 from tidegate.overlay.stream import Stream
 from tidegate.overlay.work import Work
@@ -24,14 +25,23 @@ class Link:
     exchanged.
     """
 
-    def __init__(self, name: str, client: bool, choice: Choice, kind: Kind, work: Work) -> None:
+    def __init__(
+        self,
+        name: str,
+        client: bool,
+        choice: Choice,
+        kind: Kind,
+        work: Work,
+        pruner: Pruner | None = None,
+    ) -> None:
         self.name: Final = name
         self.client: Final = client
         self.stream: Final = Stream()
         self.up = False
         self.greeted = False
+        self.report: Report | None = None  # the last one that was noted
         own = _FOR_CLIENTS if client else choice
-        self.wanted: Final = Policy(own, kind, work)  # by all others
+        self.wanted: Final = Policy(own, kind, work, pruner)  # by all others
         self.offered: Final = Policy(own.advertisements, kind, work)  # by all others
 
     @property
@@ -43,6 +53,18 @@ class Link:
     def forwards(self) -> bool:
         """Whether there is anything to tell."""
         return bool(self.wanted.active or self.offered.active)
+
+    @property
+    def weight(self) -> float:
+        """How much pruning before forwarding suits the neighbour, by what it has reported.
+
+        As much as it is short of memory, and no more than it has bandwidth to spare.
+        """
+        if self.report is None:
+            return 1.0
+        memory, bandwidth = self.report.memory, self.report.bandwidth
+        spare = 1.0 if bandwidth is None else 1.0 - bandwidth
+        return spare if memory is None else min(memory, spare)
 
     def tell(
         self, message: type[Change] | type[Advertise], difference: Difference
@@ -73,11 +95,14 @@ class Link:
     def state(self, kind: Kind) -> Plain:
         """All of it as plain data."""
         policies = [self.wanted.state(), self.offered.state()]
-        return [self.name, self.client, self.up, self.greeted, self.stream.state(kind), policies]
+        said = None if self.report is None else list(astuple(self.report))
+        stream = self.stream.state(kind)
+        return [self.name, self.client, self.up, self.greeted, stream, policies, said]
 
     def restore(self, state: Plain, kind: Kind) -> None:
         """Be as another one of that name was."""
-        _, _, self.up, self.greeted, stream, (wanted, offered) = state
+        _, _, self.up, self.greeted, stream, (wanted, offered), said = state
+        self.report = None if said is None else Report(*said)
         self.stream.restore(stream, kind)
         self.wanted.restore(wanted)
         self.offered.restore(offered)

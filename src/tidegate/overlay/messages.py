@@ -9,7 +9,7 @@ never forwards an id of a client.
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from tidegate.overlay.filter import Event, Filter
+from tidegate.overlay.filter import Event, Filter, Plain
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,22 @@ class Hello:
     heard: int
 
 
-Message: TypeAlias = Change | Advertise | Publish | Acknowledge | Refuse | Hello
+@dataclass(frozen=True, slots=True)
+class Report:
+    """How a broker fares, told to a neighbour at a tick, at most once; nobody has to.
+
+    `memory` and `bandwidth` are what is in use of those, `share` how far the broker would prune its
+    own table: all from 0 to 1, None where it does not say. Numbers rise from one to the next, since
+    the link came up.
+    """
+
+    number: int
+    memory: float | None = None
+    bandwidth: float | None = None
+    share: float | None = None
+
+
+Message: TypeAlias = Change | Advertise | Publish | Acknowledge | Refuse | Hello | Report
 Numbered: TypeAlias = Change | Advertise
 
 
@@ -104,7 +119,14 @@ class LinkDown:
 
 @dataclass(frozen=True, slots=True)
 class Tick:
-    """Some time has passed."""
+    """Some time has passed.
+
+    What is done then may depend on what nobody has written down: which events came, what neighbours
+    have reported. The broker `noted` that, as plain data, when it wrote the tick down; a tick that
+    comes from a clock has nothing noted.
+    """
+
+    noted: Plain = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,9 +13,10 @@ from collections.abc import Iterable
 from typing import Final, NamedTuple, TypeAlias
 
 from tidegate.overlay.difference import Difference
-from tidegate.overlay.filter import Event, Filter, FilterIndex, Kind, Plain
+from tidegate.overlay.filter import Event, Filter, FilterIndex, Kind, Plain, Pruner
 from tidegate.overlay.link import Link
 from tidegate.overlay.policy import Choice
+from tidegate.overlay.policy.queue import PruningQueue
 from tidegate.overlay.policy.sources import Source
 from tidegate.overlay.table import Table
 from tidegate.overlay.work import Work
@@ -69,15 +70,28 @@ class Offers:
 class Routing:
     """The tables of a broker, and the policies of its links."""
 
-    def __init__(self, kind: Kind, choice: Choice, advertisements: bool, work: Work) -> None:
+    def __init__(
+        self,
+        kind: Kind,
+        choice: Choice,
+        advertisements: bool,
+        work: Work,
+        pruner: Pruner | None = None,
+        *,
+        weighed: bool = False,
+    ) -> None:
         self.links: Final[dict[str, Link]] = {}
         self.neighbours: Final[list[Link]] = []
-        self.wanted: Final = Table(kind, work)
+        queue: PruningQueue | None = None
+        if pruner is not None and choice.prune in ("after", "both"):
+            queue = PruningQueue(kind, pruner, choice.rule, work)
+        self.wanted: Final = Table(kind, work, queue, weighed=weighed)
         self.offered: Final[dict[str, Offers]] = {}
         self._kind = kind
         self._choice = choice
         self._advertisements = advertisements
         self._work = work
+        self._pruner = pruner
 
     def add_link(self, name: str, client: bool) -> Link:
         """Know another link; to a neighbour, everything known so far is to be forwarded."""
@@ -99,8 +113,9 @@ class Routing:
 
     def want(self, origin: str, asked: Asked) -> dict[str, Difference]:
         """Follow a change of what is wanted; what that changes for each neighbour."""
+        exact = self.links[origin].client
         for own, f in asked.add.items():
-            self.wanted.add((origin, own), f)
+            self.wanted.add((origin, own), f, exact=exact)
         for own, f in asked.update.items():
             self.wanted.update((origin, own), f)
         for own in asked.remove:
@@ -128,9 +143,32 @@ class Routing:
             return told, Difference()
         return told, self._pull(link, asked, before)
 
-    def tick(self) -> list[tuple[Link, Difference, Difference]]:
-        """Let policies do what they do now and then: how what each link is told changes."""
-        return [(link, link.wanted.tick(), link.offered.tick()) for link in self._others(None)]
+    def tick(self, *, learned: bool = False) -> list[tuple[Link, Difference, Difference]]:
+        """Let policies do what they do now and then: how what each link is told changes.
+
+        Where something was `learned` of events, tables and policies are pruned by that.
+        """
+        if learned:
+            self.wanted.prune(self._agreed())
+        found = []
+        for link in self._others(None):
+            wanted = link.wanted.tick()
+            if learned:
+                wanted = wanted.then(link.wanted.learned(link.weight))
+            found.append((link, wanted, link.offered.tick()))
+        return found
+
+    @property
+    def share(self) -> float | None:
+        """How far the own table would be pruned, if everyone agreed."""
+        return None if self.wanted.pruned is None else self.wanted.pruned.found
+
+    def _agreed(self) -> float:
+        """How far the own table may be pruned: as far as all neighbours would prune theirs."""
+        if not self._choice.agreed:
+            return 1.0
+        said = [link.report and link.report.share for link in self.neighbours]
+        return min((each or 0.0 for each in said), default=1.0)
 
     def state(self) -> dict[str, Plain]:
         """All of it as plain data."""
@@ -138,6 +176,7 @@ class Routing:
         return {
             "links": [link.state(self._kind) for link in self.links.values()],
             "wanted": [[*source, plain(f)] for source, f in self.wanted.by_age()],
+            "pruned": self.wanted.state(),
             "offered": [
                 [link, own, plain(f)]
                 for link, offers in self.offered.items()
@@ -149,8 +188,11 @@ class Routing:
         """Be as another one was."""
         for own in state["links"]:
             self._known(*own[:2])
-        for name, number, f in state["wanted"]:
-            self.wanted.add((name, number), self._kind.read(f))
+        entries = [
+            ((name, number), self._kind.read(f), self.links[name].client)
+            for name, number, f in state["wanted"]
+        ]
+        self.wanted.restore(entries, state["pruned"])
         for name, number, f in state["offered"]:
             self.offered[name].filters[number] = self._kind.read(f)
         for own in state["links"]:
@@ -161,7 +203,9 @@ class Routing:
     # -- what is forwarded to a neighbour
 
     def _known(self, name: str, client: bool) -> Link:
-        link = self.links[name] = Link(name, client, self._choice, self._kind, self._work)
+        link = self.links[name] = Link(
+            name, client, self._choice, self._kind, self._work, self._pruner
+        )
         self.offered[name] = Offers(self._kind, self._work)
         if not client:
             self.neighbours.append(link)

@@ -2,11 +2,18 @@
 
 A broker's routing table: an index of all filters, from brokers and clients alike, each under the
 link it came from and its id there.
+
+With a `rule`, entries that came from neighbours are pruned: *post-pruning* of Bittner and Hinze,
+"Subscription Tree Pruning" (OTM 2006), section 4.3. An event is then compared with something
+simpler that covers the entry, and some events go on to a neighbour that does not want them. What is
+forwarded is still the entry as it came. Entries of clients are **exact**: never pruned.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from typing import Final
 
-from tidegate.overlay.filter import Event, Filter, Kind
+from tidegate.overlay.filter import Event, Filter, Kind, Plain
+from tidegate.overlay.policy.queue import PruningQueue
 from tidegate.overlay.policy.sources import Source
 from tidegate.overlay.work import Work
 
@@ -14,7 +21,17 @@ from tidegate.overlay.work import Work
 class Table:
     """Filters by source."""
 
-    def __init__(self, kind: Kind, work: Work) -> None:
+    def __init__(
+        self,
+        kind: Kind,
+        work: Work,
+        pruned: PruningQueue | None = None,
+        *,
+        weighed: bool = False,
+    ) -> None:
+        self.pruned: Final = pruned
+        self.bytes = 0  # of what events are compared with, if it is weighed
+        self._weighed = weighed
         self._work = work
         self._index = kind.index()
         self._filters: dict[str, dict[int, Filter]] = {}
@@ -36,11 +53,16 @@ class Table:
         """All of it, in the order in which sources are named."""
         return ((source, self[source]) for _, source in sorted(self._sources.items()))
 
-    def add(self, source: Source, f: Filter) -> None:
+    def add(self, source: Source, f: Filter, *, exact: bool = True) -> None:
         """Take in the filter of a source that is new."""
+        pruned = None if exact else self.pruned
+        self._put(source, f, f if pruned is None else pruned.add(self._next, f))
+
+    def _put(self, source: Source, f: Filter, held: Filter) -> None:
         number = self._next
         self._next += 1
-        self._index.add(number, f)
+        self._index.add(number, held)
+        self._weigh(held, 1)
         self._work.inserts += 1
         self._filters.setdefault(source[0], {})[source[1]] = f
         self._numbers[source] = number
@@ -48,13 +70,22 @@ class Table:
 
     def update(self, source: Source, f: Filter) -> None:
         """Put another filter in the place of a source's."""
-        self._index.update(self._numbers[source], f)
+        number = self._numbers[source]
+        self._weigh(self.matched_by(source), -1)
+        if self.pruned is not None and number in self.pruned.held:
+            self._index.update(number, self.pruned.update(number, f))
+        else:
+            self._index.update(number, f)
         self._work.updates += 1
         self._filters[source[0]][source[1]] = f
+        self._weigh(self.matched_by(source), 1)
 
     def remove(self, source: Source) -> None:
         """Forget a source."""
+        self._weigh(self.matched_by(source), -1)
         number = self._numbers.pop(source)
+        if self.pruned is not None and number in self.pruned.held:
+            self.pruned.remove(number)
         self._index.remove(number)
         self._work.removals += 1
         del self._filters[source[0]][source[1]], self._sources[number]
@@ -69,4 +100,51 @@ class Table:
     def overlapping(self, f: Filter) -> list[Source]:
         """The sources whose filter may overlap this one, by age."""
         self._work.questions += 1
-        return [self._sources[number] for number in sorted(self._index.overlapping(f))]
+        found = [self._sources[number] for number in sorted(self._index.overlapping(f))]
+        if self.pruned is None or not self.pruned.pruned:
+            return found
+        return [source for source in found if self._overlaps(source, f)]
+
+    def _overlaps(self, source: Source, f: Filter) -> bool:
+        """Whether an entry as it came, of which a simpler one may overlap a filter, may, too."""
+        assert self.pruned is not None
+        if not self.pruned.is_pruned(self._numbers[source]):
+            return True
+        self._work.compared += 1
+        return self[source].overlaps(f)
+
+    # -- pruning
+
+    def matched_by(self, source: Source) -> Filter:
+        """What an event is compared with, in the place of a source's filter."""
+        held = {} if self.pruned is None else self.pruned.held
+        return held.get(self._numbers[source], self[source])
+
+    def prune(self, most: float = 1.0) -> None:
+        """Prune entries of neighbours as far as is worth it, not beyond a share of all prunings."""
+        if self.pruned is not None:
+            for number in self.pruned.prune(most=most):
+                self._index.update(number, self.pruned.held[number])
+                self._work.updates += 1
+            if self._weighed:
+                self.bytes = sum(self.matched_by(source).size for source in self._numbers)
+
+    def _weigh(self, f: Filter, sign: int) -> None:
+        if self._weighed:
+            self.bytes += sign * f.size
+
+    def state(self) -> Plain:
+        """What was pruned, by the ages of entries."""
+        if self.pruned is None:
+            return None
+        return self.pruned.state({number: age for age, number in enumerate(sorted(self._sources))})
+
+    def restore(self, entries: Iterable[tuple[Source, Filter, bool]], state: Plain) -> None:
+        """Have these entries, by age, some of them exact, and be pruned as another one was."""
+        known = list(entries)
+        if self.pruned is not None:
+            given = {age: f for age, (_, f, exact) in enumerate(known) if not exact}
+            self.pruned.restore(given, state)
+        for source, f, _ in known:
+            held = f if self.pruned is None else self.pruned.held.get(self._next, f)
+            self._put(source, f, held)

@@ -15,6 +15,7 @@ class Work:
     found: int = 0  # filters that matched them
     updates: int = 0  # filters put in the place of another one in an index
     compared: int = 0  # filters asked one by one whether they cover another one
+    rated: int = 0  # filters of which the best pruning was looked for
 
 
 @dataclass(slots=True)

@@ -49,6 +49,7 @@ class CostModel:
     compared: int = 5_100
     messages: int = 0
     bytes: int = 140
+    rated: int = 50_000
     measured: bool = False
 
     def __post_init__(self) -> None:
@@ -67,10 +68,11 @@ class CostModel:
             + self.found * work.found
             + self.updates * work.updates
             + self.compared * work.compared
+            + self.rated * work.rated
         )
 
 
-FREE: Final = CostModel(0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
+FREE: Final = CostModel(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
 """Brokers that take no time."""
 
 

@@ -13,7 +13,15 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from tidegate.errors import TidegateError
-from tidegate.overlay.messages import Acknowledge, Advertise, Change, Hello, Publish, Refuse
+from tidegate.overlay.messages import (
+    Acknowledge,
+    Advertise,
+    Change,
+    Hello,
+    Publish,
+    Refuse,
+    Report,
+)
 from tidegate.simulate.clock import SECOND, nanoseconds
 
 KINDS: Final[dict[type, str]] = {
@@ -23,6 +31,7 @@ KINDS: Final[dict[type, str]] = {
     Acknowledge: "acknowledge",
     Refuse: "refuse",
     Hello: "hello",
+    Report: "report",
 }
 
 

@@ -17,7 +17,8 @@ from tidegate.errors import ScenarioError, TidegateError
 from tidegate.filters.attribute import Attribute
 from tidegate.filters.schema import Schema
 from tidegate.overlay.attributes import Attributes
-from tidegate.overlay.policy import NAMES, Choice
+from tidegate.overlay.policy import MERGING, NAMES, WHERE, Choice
+from tidegate.overlay.policy.queue import WAYS
 from tidegate.overlay.settings import Settings
 from tidegate.overlay.structures import INDEXES, UNIONS
 from tidegate.simulate.cost import CostModel
@@ -74,10 +75,8 @@ class Scenario:
     faults: tuple[Fault, ...]
 
     def with_policy(self, name: str) -> "Scenario":
-        """The same with another policy; an IMT and a union are kept where they mean something."""
-        imt = self.policy.imt if name == "merging" else 0.0
-        union = self.policy.union if name == "subsumption" else None
-        return replace(self, policy=replace(self.policy, name=name, imt=imt, union=union))
+        """The same with another policy; what that does not have is left out."""
+        return replace(self, policy=self.policy.named(name))
 
     def run(self, progress: Callable[[float], object] = lambda share: None) -> Network:
         """Let it happen until it is quiet; `progress` is told the share of time that is over."""
@@ -190,6 +189,12 @@ def _policy(section: Section) -> Choice:
         "imt": section.number("imt", 0.0),
         "index": section.text("index", None, among=INDEXES),
         "union": section.text("union", None, among=UNIONS),
+        "prune": section.text("prune", None, among=WHERE),
+        "share": section.number("share", None, least=0),
+        "changes": section.text("changes", "always", among=WAYS),
+        "tolerance": section.number("tolerance", 0.0, least=0),
+        "agreed": section.boolean("agreed", False),
+        "by": section.text("by", "kind", among=MERGING),
     }
     found |= {key: section.integer(key, None, least=1) for key in ("period", "size", "rate")}
     section.close()
@@ -203,6 +208,9 @@ def _settings(section: Section) -> Settings:
         section.integer("filter_size", default.filter_size, least=1),
         section.integer("event_size", default.event_size, least=1),
         section.integer("patience", default.patience, least=1),
+        section.integer("learn", default.learn, least=1),
+        section.integer("memory", None, least=1),
+        section.integer("bandwidth", None, least=1),
     )
     section.close()
     return found

@@ -16,6 +16,7 @@ from tidegate.overlay.messages import (
     Message,
     Publish,
     Refuse,
+    Report,
 )
 from tidegate.simulate.network import Network
 
@@ -110,6 +111,8 @@ def describe(message: Message | Deliver) -> str:
             return f"refuse: {reason}"
         case Hello(life, heard_life, heard):
             return f"hello: life {life}, heard {heard} of life {heard_life}"
+        case Report(number, memory, bandwidth, share):
+            return f"report {number}: memory {memory}, bandwidth {bandwidth}, share {share}"
 
 
 def _attributes(event: Any) -> str:

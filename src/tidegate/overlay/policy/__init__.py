@@ -10,27 +10,48 @@ each of which follows the changes of a set of filters by changes of a smaller on
 - `subsumption`: some that cover all, together
 - `merging`: mergers in the place of several
 - `trigger`: when it is time for what is not done at every step
+- `cutoff`: how much pruning is worth its price
+- `queue`: which filter is pruned next, and when it is enough
+- `renumbered`: filters that stand for others
+- `pruning`: filters with parts left out
+- `replacement`: filters with conditions that others have as well
 
 By name: **simple** forwards everything, **identity** equal filters once, **covering**,
-**subsumption** and **merging** (of what covering leaves) less and less. **flood** forwards no
-filter at all: events go everywhere.
+**subsumption** and **merging** (of what covering leaves) less and less. **replacement** forwards
+equal filters once, with fewer distinct conditions. **flood** forwards no filter at all: events go
+everywhere. All but the last can be combined with **pruning**: of what is forwarded, of what a
+broker keeps in its own table, or of both.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
 from tidegate.errors import TidegateError
 from tidegate.overlay.difference import Difference
-from tidegate.overlay.filter import Filter, Kind, Plain
+from tidegate.overlay.filter import Filter, Kind, Plain, Pruner
 from tidegate.overlay.policy.covering import Covering
 from tidegate.overlay.policy.merging import Merging
+from tidegate.overlay.policy.pruning import Pruned
+from tidegate.overlay.policy.queue import WAYS, Rule
+from tidegate.overlay.policy.replacement import Replaced
 from tidegate.overlay.policy.sources import Source, Sourced, Sources
 from tidegate.overlay.policy.subsumption import Subsumption
 from tidegate.overlay.policy.trigger import Trigger
 from tidegate.overlay.work import Work
 
-NAMES: Final = ("simple", "identity", "covering", "subsumption", "merging", "flood")
+NAMES: Final = (
+    "simple",
+    "identity",
+    "covering",
+    "subsumption",
+    "merging",
+    "replacement",
+    "flood",
+)
+WHERE: Final = ("before", "after", "both")
+MERGING: Final = ("kind", "pruning")
+_HALF: Final = 0.5  # of all conditions, where nobody says how many are replaced
 
 
 class Stage(Protocol):
@@ -53,6 +74,9 @@ class Stage(Protocol):
     def advertised(self, filters: Iterable[Filter] | None, /) -> Difference:
         """Know what is advertised on the link; None: anything may come from there."""
 
+    def learned(self, weight: float, /) -> Difference:
+        """Follow what was learned of events; only by this weight, as the neighbour has it."""
+
     def state(self) -> Plain:
         """What the future depends on, beside the filters."""
 
@@ -69,8 +93,17 @@ class Choice:
     that is every 10 ticks, and when 32 more filters are forwarded. `index` and `union` name the
     structures that filters are kept in (docs/papers.md); where none is given, the kind's own.
 
+    `prune` says what is pruned: filters **before** they are forwarded, those of neighbours in the
+    own table **after** that, or **both**. `share` of all prunings (of replacements, where that is
+    the policy), or as many as are worth it: see `Rule`, which has `changes` and `tolerance`, too.
+    With `agreed`, the own table is pruned no further than all neighbours would prune theirs. `by`
+    says how filters are merged: the kind's own way, or by pruning their disjunction. All of that is
+    done every `period` ticks, where brokers have seen enough events (`Settings.learn`).
+
     >>> Choice("merging", imt=0.01, size=100).advertisements.imt
     0.0
+    >>> Choice("covering", prune="both", changes="within", tolerance=0.001).widens
+    True
     """
 
     name: str = "covering"
@@ -80,6 +113,12 @@ class Choice:
     rate: int | None = None
     index: str | None = None
     union: str | None = None
+    prune: str | None = None
+    share: float | None = None
+    changes: str = "always"
+    tolerance: float = 0.0
+    agreed: bool = False
+    by: str = "kind"
 
     def __post_init__(self) -> None:
         if self.name not in NAMES:
@@ -90,7 +129,25 @@ class Choice:
             raise TidegateError(f"{self.name} has no IMT; merging has")
         if self.union is not None and self.name != "subsumption":
             raise TidegateError(f"{self.name} asks no union of filters; subsumption does")
+        self._check_pruning()
         self.trigger()
+
+    def _check_pruning(self) -> None:
+        _one_of("prune", self.prune, (None, *WHERE))
+        _one_of("changes", self.changes, WAYS)
+        _one_of("by", self.by, MERGING)
+        if self.prune is not None and self.floods:
+            raise TidegateError("flood forwards no filters, so there is nothing to prune")
+        if self.share is not None and not 0 <= self.share <= 1:
+            raise TidegateError(f"a share is from 0 to 1, not {self.share}")
+        if self.share is not None and self.prune is None and self.name != "replacement":
+            raise TidegateError("a share is one of prunings: say what to prune, as prune='after'")
+        if self.agreed and self.prune not in ("after", "both"):
+            raise TidegateError("neighbours agree on pruning tables: say prune='after' or 'both'")
+        if self.tolerance < 0 or (self.tolerance and self.changes != "within"):
+            raise TidegateError("a tolerance is one of changes='within', and not negative")
+        if self.by == "pruning" and self.name != "merging":
+            raise TidegateError(f"{self.name} merges nothing; merging does")
 
     @property
     def floods(self) -> bool:
@@ -98,9 +155,44 @@ class Choice:
         return self.name == "flood"
 
     @property
+    def learns(self) -> bool:
+        """Whether anything depends on what events are like."""
+        return self.prune is not None or self.name == "replacement" or self.by == "pruning"
+
+    @property
+    def widens(self) -> bool:
+        """Whether events may travel that nobody wants."""
+        return self.learns or self.imt > 0
+
+    @property
+    def rule(self) -> Rule:
+        """How far filters are pruned."""
+        return Rule(self.share, self.changes, self.tolerance)
+
+    @property
     def advertisements(self) -> "Choice":
-        """The policy for advertisements: merged perfectly at most, and never left out."""
-        return replace(self, name="identity" if self.floods else self.name, imt=0.0)
+        """The policy for advertisements: merged perfectly at most, never pruned or left out."""
+        plain = self.floods or self.name == "replacement"
+        return replace(
+            self,
+            name="identity" if plain else self.name,
+            imt=0.0,
+            prune=None,
+            share=None,
+            agreed=False,
+            by="kind",
+        )
+
+    def named(self, name: str) -> "Choice":
+        """The same by another name; what that one does not have is left out."""
+        kept = self if name == "merging" else replace(self, imt=0.0, by="kind")
+        if name != "subsumption":
+            kept = replace(kept, union=None)
+        if name == "flood":
+            kept = replace(kept, prune=None, agreed=False)
+        if name != "replacement" and kept.prune is None:
+            kept = replace(kept, share=None)
+        return replace(kept, name=name)
 
     def trigger(self) -> Trigger:
         """A fresh trigger."""
@@ -108,25 +200,37 @@ class Choice:
             return Trigger(period=10, size=32)
         return Trigger(self.period, self.size, self.rate)
 
-    def stages(self, kind: Kind, work: Work) -> list[Stage]:
+    def stages(self, kind: Kind, work: Work, pruner: Pruner | None) -> list[Stage]:
         """Fresh stages after the sources."""
-        if self.name == "covering":
-            return [Covering(kind, work)]
+        found: list[Stage] = []
+        if self.name in ("covering", "merging"):
+            found.append(Covering(kind, work))
         if self.name == "subsumption":
-            return [Subsumption(kind, work, self.trigger())]
+            found.append(Subsumption(kind, work, self.trigger()))
         if self.name == "merging":
-            return [Covering(kind, work), Merging(kind, work, self.trigger(), self.imt)]
-        return []
+            by = pruner if self.by == "pruning" else None
+            found.append(Merging(kind, work, self.trigger(), self.imt, by))
+        if pruner is None:
+            return found
+        if self.name == "replacement":
+            found.append(Replaced(kind, work, pruner, _HALF if self.share is None else self.share))
+        if self.prune in ("before", "both"):
+            found.append(Pruned(kind, work, pruner, self.rule))
+            if self.name not in ("simple", "identity", "replacement"):
+                found.append(Covering(kind, work))
+        return found
 
 
 class Policy:
     """The sources of one link's filters, and the stages after them."""
 
-    def __init__(self, choice: Choice, kind: Kind, work: Work) -> None:
+    def __init__(
+        self, choice: Choice, kind: Kind, work: Work, pruner: Pruner | None = None
+    ) -> None:
         self.choice: Final = choice
         self._kind = kind
         self._sources = Sources(distinct=choice.name != "simple")
-        self.stages: Final = choice.stages(kind, work)
+        self.stages: Final = choice.stages(kind, work, pruner)
 
     def __contains__(self, source: Source) -> bool:
         return source in self._sources
@@ -143,20 +247,36 @@ class Policy:
 
     def step(self, add: Sourced, update: Sourced, remove: Iterable[Source]) -> Difference:
         """Take in what has changed, as a whole; how what is forwarded changes."""
-        change = self._sources.step(add, update, remove)
-        for stage in self.stages:
+        return self._follow(self._sources.step(add, update, remove), 0)
+
+    def tick(self) -> Difference:
+        """Do what is done now and then; how what is forwarded changes."""
+        return self._all(lambda stage: stage.tick())
+
+    def advertised(self, filters: Iterable[Filter] | None) -> Difference:
+        """Know what is advertised on the link; how what is forwarded changes."""
+        known = None if filters is None else list(filters)
+        return self._all(lambda stage: stage.advertised(known))
+
+    def learned(self, weight: float) -> Difference:
+        """Follow what was learned of events; how what is forwarded changes."""
+        return self._all(lambda stage: stage.learned(weight))
+
+    def _all(self, ask: Callable[[Stage], Difference]) -> Difference:
+        """Ask one stage after the other, each followed by those behind it."""
+        found = Difference()
+        for place, stage in enumerate(self.stages):
+            change = self._follow(ask(stage), place + 1)
+            found = found.then(change) if change else found
+        return found
+
+    def _follow(self, change: Difference, place: int) -> Difference:
+        """Let the stages from a place on follow a change."""
+        for stage in self.stages[place:]:
             if not change:
                 break
             change = stage.step(change)
         return change
-
-    def tick(self) -> Difference:
-        """Do what is done now and then; how what is forwarded changes."""
-        return self.stages[-1].tick() if self.stages else Difference()
-
-    def advertised(self, filters: Iterable[Filter] | None) -> Difference:
-        """Know what is advertised on the link; how what is forwarded changes."""
-        return self.stages[-1].advertised(filters) if self.stages else Difference()
 
     def state(self) -> Plain:
         """All of it as plain data."""
@@ -170,3 +290,9 @@ class Policy:
         for stage, own in zip(self.stages, stages, strict=True):
             stage.restore(filters, own)
             filters = stage.active
+
+
+def _one_of(key: str, value: str | None, among: Sequence[str | None]) -> None:
+    if value not in among:
+        known = ", ".join(str(each) for each in among)
+        raise TidegateError(f"{key} is one of {known}, not {value!r}")

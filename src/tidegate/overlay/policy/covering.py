@@ -62,6 +62,10 @@ class Covering:
         """Nothing here depends on what is advertised."""
         return Difference()
 
+    def learned(self, weight: float) -> Difference:
+        """Nothing here depends on what is known of events."""
+        return Difference()
+
     def state(self) -> list[list[int]]:
         """Each passive filter and what it hangs under."""
         return [[number, self._parent[number]] for number in sorted(self._passive)]

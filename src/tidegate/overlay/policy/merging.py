@@ -13,6 +13,9 @@ the members, which `covering` takes away: the merger is dropped. A newcomer that
 joins it, which can only make it less imperfect. When advertisements come or go, mergers that have
 become too imperfect are undone.
 
+There are two ways to merge: the kind's own, and leaving out parts of a disjunction (`Pruner`), as
+in Bittner and Hinze, "Subscription Tree Pruning" (OTM 2006), section 4.5.
+
 Invariant: every filter that came in is forwarded, or is a member of one merger, which covers it and
 whose IMT is within the threshold.
 """
@@ -20,7 +23,7 @@ whose IMT is within the threshold.
 from collections.abc import Iterable, Mapping
 
 from tidegate.overlay.difference import Difference, Watch
-from tidegate.overlay.filter import Filter, Kind, Plain
+from tidegate.overlay.filter import Filter, Kind, Plain, Pruner
 from tidegate.overlay.policy.trigger import Trigger
 from tidegate.overlay.work import Work
 
@@ -28,9 +31,12 @@ from tidegate.overlay.work import Work
 class Merging:
     """A set of filters, some of them merged. Mergers have negative numbers."""
 
-    def __init__(self, kind: Kind, work: Work, trigger: Trigger, imt: float) -> None:
+    def __init__(
+        self, kind: Kind, work: Work, trigger: Trigger, imt: float, by: Pruner | None = None
+    ) -> None:
         self.active: dict[int, Filter] = {}
         self._kind = kind
+        self._by: Kind | Pruner = kind if by is None else by
         self._work = work
         self._trigger = trigger
         self._imt = imt
@@ -77,6 +83,13 @@ class Merging:
         for number in sorted(self._members, reverse=True):
             if not self._affordable(number):
                 self._undo(number, watch)
+        return watch.difference()
+
+    def learned(self, weight: float) -> Difference:
+        """Merge, where what is known of events says what that costs."""
+        watch = Watch(self.active)
+        if self._by is not self._kind:
+            self._merge(watch)
         return watch.difference()
 
     def state(self) -> Plain:
@@ -133,7 +146,7 @@ class Merging:
         for own in self._members.values():
             filters |= own
         self._work.merged += len(filters)
-        found = self._kind.mergers(dict(sorted(filters.items())), self._imt, self._advertised)
+        found = self._by.mergers(dict(sorted(filters.items())), self._imt, self._advertised)
         for number in list(self._members):
             self._undo(number, watch)
         for merger in found:
@@ -170,4 +183,4 @@ class Merging:
 
     def _affordable(self, merger: int) -> bool:
         own = self._members[merger].values()
-        return self._kind.cost(self.active[merger], own, self._advertised) <= self._imt
+        return self._by.cost(self.active[merger], own, self._advertised) <= self._imt

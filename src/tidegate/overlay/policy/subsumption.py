@@ -72,6 +72,10 @@ class Subsumption:
         """Nothing here depends on what is advertised."""
         return Difference()
 
+    def learned(self, weight: float) -> Difference:
+        """Nothing here depends on what is known of events."""
+        return Difference()
+
     def state(self) -> Plain:
         """The passive filters, how far the trigger is, and what the union depends on."""
         return [sorted(self._passive), self._trigger.state(), self._union.state()]

@@ -1,0 +1,232 @@
+"""Which filter is pruned next, and when is it enough?
+
+The **selectivity queue** of Bittner and Hinze, "Subscription Tree Pruning: A Structure-Independent
+Routing Optimization for General-Purpose Publish/Subscribe Systems" (OTM 2006), section 4.4: filters
+in the order of what their next pruning costs, each *rated* when it came, or when it was pruned
+last. It is gone through now and then, in a *round*, which goes so far that a share of all prunings
+is done, or as far as the curve of matching events bends (`cutoff`): for that, the round is thought
+through to its end first. Between rounds, a filter that is new is pruned as far as the last round
+went: up to its **bar**, the rating of what it pruned last.
+
+What selectivities were when a filter was rated, and what they are now, may differ. What is done
+about that is one of the paper's three ways: prune **always**; only if it is still no worse than
+what is rated next (**better**); or if it is not worse than it was by more than a tolerance
+(**within**). Who is not pruned is rated anew, and so has its turn later.
+
+Invariant: what is held in the place of a filter covers it.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from heapq import heapify, heappop, heappush
+from typing import Final, NamedTuple
+
+from tidegate.overlay.filter import Filter, Kind, Plain, Pruner, Pruning
+from tidegate.overlay.policy.cutoff import cut_off
+from tidegate.overlay.work import Work
+
+WAYS: Final = ("always", "better", "within")
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """How far a queue prunes, and what it does where selectivities have changed.
+
+    With a `share`, that share of all prunings is done, as in experiments; without, the cut-off is
+    found.
+    """
+
+    share: float | None = None
+    changes: str = "always"
+    tolerance: float = 0.0
+
+
+class _Step(NamedTuple):
+    """A pruning of a round: whose, what is left of it, its rating, and the rating of the next."""
+
+    number: int
+    filter: Filter
+    rating: float
+    following: float | None
+
+
+class PruningQueue:
+    """Filters under numbers, and what stands in the place of each."""
+
+    def __init__(self, kind: Kind, pruner: Pruner, rule: Rule, work: Work) -> None:
+        self.held: dict[int, Filter] = {}
+        self.found: float | None = None  # the share that the last round would have liked to prune
+        self._kind = kind
+        self._pruner = pruner
+        self._rule = rule
+        self._work = work
+        self._given: dict[int, Filter] = {}
+        self._pruned: dict[int, int] = {}  # how often each of them was
+        self._rated: dict[int, float | None] = {}  # None: there is nothing to prune
+        self._bar = -1.0
+        self._aim = 0.0
+
+    def __len__(self) -> int:
+        return len(self._given)
+
+    @property
+    def pruned(self) -> int:
+        """How many filters are held as something simpler."""
+        return len(self._pruned)
+
+    def is_pruned(self, number: int) -> bool:
+        """Whether something simpler stands in the place of a filter."""
+        return number in self._pruned
+
+    def add(self, number: int, f: Filter) -> Filter:
+        """Take in a filter; what stands in its place."""
+        self._given[number] = f
+        if self._pruner.knows:
+            return self._prune_to_bar(number, f)
+        self.held[number] = f
+        return f
+
+    def update(self, number: int, f: Filter) -> Filter:
+        """Take in another filter under a number; what stands in its place."""
+        self.remove(number)
+        return self.add(number, f)
+
+    def remove(self, number: int) -> None:
+        """Forget a filter, and what stands in its place."""
+        del self._given[number], self.held[number]
+        self._pruned.pop(number, None)
+        self._rated.pop(number, None)
+
+    def prune(self, *, most: float = 1.0, weight: float = 1.0) -> list[int]:
+        """Prune as far as the rule says; of whom something else is held now.
+
+        Not beyond the share `most`, and of what the rule says only this `weight`. When that is less
+        than it was the last time, all filters are pruned afresh.
+        """
+        if not self._pruner.knows:
+            return []
+        before = dict(self.held)
+        aim = min(most, weight)
+        if aim < self._aim:
+            self._undo()
+        self._aim = aim
+        self._rate()
+        steps, anew = self._steps()
+        done = sum(self._pruned.values())
+        every = done + len(steps)
+        self.found = self._goal(steps, done) / every if every else 1.0
+        goal = round(min(most, self.found * weight) * every) - done
+        self._do(steps[: max(0, goal)], anew)
+        return [number for number, f in self.held.items() if f is not before[number]]
+
+    def state(self, ranks: Mapping[int, int] | None = None) -> Plain:
+        """All of it as plain data, perhaps under other numbers, but for the filters as given."""
+
+        def called(number: int) -> int:
+            return number if ranks is None else ranks[number]
+
+        pruned = [
+            [called(number), times, self._kind.plain(self.held[number])]
+            for number, times in sorted(self._pruned.items())
+        ]
+        rated = [[called(number), rating] for number, rating in sorted(self._rated.items())]
+        return [pruned, rated, self._bar, self._aim, self.found]
+
+    def restore(self, filters: Mapping[int, Filter], state: Plain) -> None:
+        """Be as another one was that had been given these filters."""
+        pruned, rated, self._bar, self._aim, self.found = state
+        self._given.update(filters)
+        self.held.update(filters)
+        for number, times, plain in pruned:
+            self._pruned[number] = times
+            self.held[number] = self._kind.read(plain)
+        self._rated.update((number, rating) for number, rating in rated)
+
+    # -- one filter
+
+    def _prune_to_bar(self, number: int, f: Filter) -> Filter:
+        best = self._best(f)
+        while best is not None and best.degradation <= self._bar:
+            f = best.filter
+            self._pruned[number] = self._pruned.get(number, 0) + 1
+            best = self._best(f)
+        self.held[number] = f
+        self._rated[number] = None if best is None else best.degradation
+        return f
+
+    def _best(self, f: Filter) -> Pruning | None:
+        self._work.rated += 1
+        return self._pruner.best(f)
+
+    # -- a round
+
+    def _undo(self) -> None:
+        self.held.update(self._given)
+        self._pruned.clear()
+        self._rated.clear()
+
+    def _rate(self) -> None:
+        """Rate those that came when nothing was known."""
+        for number, f in self.held.items():
+            if number not in self._rated:
+                best = self._best(f)
+                self._rated[number] = None if best is None else best.degradation
+
+    def _steps(self) -> tuple[list[_Step], list[tuple[int, int, float]]]:
+        """All prunings that are left, in order; and who is rated anew before which of them."""
+        waiting = [(rating, n) for n, rating in self._rated.items() if rating is not None]
+        heapify(waiting)
+        held = dict(self.held)
+        steps: list[_Step] = []
+        anew: list[tuple[int, int, float]] = []
+        while waiting:
+            rating, number = heappop(waiting)
+            best = self._best(held[number])
+            if best is None:
+                continue
+            if self._waits(best.degradation, rating, waiting):
+                heappush(waiting, (best.degradation, number))
+                anew.append((len(steps), number, best.degradation))
+                continue
+            held[number] = best.filter
+            after = self._best(best.filter)
+            following = None if after is None else after.degradation
+            steps.append(_Step(number, best.filter, rating, following))
+            if following is not None:
+                heappush(waiting, (following, number))
+        return steps, anew
+
+    def _waits(self, cost: float, rating: float, others: list[tuple[float, int]]) -> bool:
+        if self._rule.changes == "better":
+            return bool(others) and cost > others[0][0]
+        return self._rule.changes == "within" and cost > rating + self._rule.tolerance
+
+    def _goal(self, steps: list[_Step], done: int) -> int:
+        """After how many prunings it is enough, of those done and left."""
+        if self._rule.share is not None:
+            return round(self._rule.share * (done + len(steps)))
+        first = self._met(self._given.values())
+        matched = first if not done else self._met(self.held.values())
+        curve = [matched.bit_count()]
+        for step in steps:
+            matched |= self._pruner.met(step.filter)
+            curve.append(matched.bit_count())
+        return cut_off(curve, done, first.bit_count() if done else None)
+
+    def _met(self, filters: Iterable[Filter]) -> int:
+        """Which events of the pruner's sample match one of the filters."""
+        matched = 0
+        for f in filters:
+            matched |= self._pruner.met(f)
+        return matched
+
+    def _do(self, steps: list[_Step], anew: list[tuple[int, int, float]]) -> None:
+        for before, number, rating in anew:
+            if before < len(steps):
+                self._rated[number] = rating
+        for step in steps:
+            self.held[step.number] = step.filter
+            self._pruned[step.number] = self._pruned.get(step.number, 0) + 1
+            self._rated[step.number] = step.following
+        if steps:
+            self._bar = max(step.rating for step in steps)
