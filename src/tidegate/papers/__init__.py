@@ -1,6 +1,6 @@
 """How did the papers do it?
 
-Four papers each keep filters in a structure of their own. All of them are here as their authors
+Several papers each keep filters in a structure of their own. All of them are here as their authors
 describe them, so that they can be compared with the engine's box store on the same work, and so
 that any broker can run on any of them. A structure keeps filters of the language under numbers
 that the caller chose, and answers what the box store answers: which filters match an event
@@ -17,4 +17,5 @@ an overlap may be claimed, never the other way round.
 - `counting`: predicates counted, Boolean trees in bytes and pruned (Bittner, Hinze 2006)
 - `poset`: filters under the filters that cover them (Jayaram, Jayalath, Eugster 2010)
 - `negative`: the part of the content space that no filter covers (Jafarpour and others 2008)
+- `xsearch`: tree patterns that contain each other (Chand, Felber, Garofalakis 2005)
 """
