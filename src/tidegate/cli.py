@@ -13,6 +13,7 @@ import tidegate as tg
 from tidegate.commands.analyse import analyse
 from tidegate.commands.bench import bench
 from tidegate.commands.cluster import cluster
+from tidegate.commands.compare import compare
 from tidegate.commands.demo import demo
 from tidegate.commands.explain import explain
 from tidegate.commands.match import match
@@ -31,7 +32,19 @@ app = typer.Typer(
     rich_markup_mode="rich",
 )
 app.add_typer(subs, name="subs")
-for command in (match, statistics, cluster, analyse, explain, relate, demo, simulate, tour, bench):
+for command in (
+    match,
+    statistics,
+    cluster,
+    analyse,
+    explain,
+    relate,
+    demo,
+    simulate,
+    compare,
+    tour,
+    bench,
+):
     app.command()(command)
 
 

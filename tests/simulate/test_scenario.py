@@ -17,7 +17,8 @@ from tidegate.simulate.draws import draw_all, read_draws
 from tidegate.simulate.scenario import load, read
 from tidegate.simulate.section import Section
 
-EXAMPLES = sorted((ROOT / "docs" / "scenarios").glob("*.toml"))
+SCENARIOS = (ROOT / "docs" / "scenarios").glob("*.toml")
+EXAMPLES = sorted(path for path in SCENARIOS if not path.stem.startswith("compare"))
 SMALL: dict[str, Any] = tomllib.loads(
     """
     name = "small"

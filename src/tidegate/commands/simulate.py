@@ -30,13 +30,14 @@ def simulate(
     ] = None,
 ) -> None:
     """Simulate a network of brokers, and print what happened in it."""
-    from tidegate.simulate.counters import count  # load the engine
+    from tidegate.lab.sources import SOURCES  # load the engine
+    from tidegate.simulate.counters import count
     from tidegate.simulate.picture import picture as draw
     from tidegate.simulate.report import report
     from tidegate.simulate.scenario import load
 
     with refusals():
-        planned = load(scenario, seed)
+        planned = load(scenario, seed, SOURCES)
         if policy is not None:
             planned = planned.with_policy(policy)
         with Progress(console=err, transient=True, disable=not err.is_terminal) as shown:

@@ -7,5 +7,6 @@
 - `redundant`: rules of which it is known what is redundant; `mixed`: rules as people write them
 - `dtds`: types of documents; `xml_patterns`: subscriptions to such documents; `xml_documents`: them
 - `sources`: those of them that a scenario of the simulator can name
+- `comparison`: what each policy of the brokers saves and costs, on the same network and workload
 - `tour`: the language and the index, by examples; `demo`: a trading day on Spark
 """

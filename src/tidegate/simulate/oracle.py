@@ -97,6 +97,11 @@ class Oracle:
             self._index.add(made.number, f)
             self._standing[made.key] = self._numbered[made.number] = made
 
+    def wanted(self, client: str, own: int) -> Filter | None:
+        """What a client has asked for under this id, as far as its broker has accepted it."""
+        standing = self._standing.get((client, own))
+        return None if standing is None else standing.filter
+
     def published(self, flight: Flight, event: Event, broker: int, advertised: int) -> None:
         """A publisher's broker has taken up an event."""
         flight.delivered = set()
