@@ -233,11 +233,13 @@ def _folded(distance: Distance, node: Node) -> Branch:
     """A branch with a chain of `*` as its distance."""
     if node.label != ANY or not node.is_bare:
         return Branch(distance, node)
-    if not node.branches:
-        return Branch(Distance(distance.levels), node)
-    if len(node.branches) == 1:
+    if len(node.branches) > 1:
+        return Branch(distance, node)
+    if node.branches:
         below = node.branches[0]
-        return Branch(distance + below.distance, below.node)
+        distance, node = distance + below.distance, below.node
+    if node.label == ANY and node.is_leaf:
+        distance = Distance(distance.levels)
     return Branch(distance, node)
 
 
