@@ -35,7 +35,7 @@ KEPT = {
 def test_brokers_keep_the_contract_on_every_structure(
     kept: str, typed: bool, advertisements: bool
 ) -> None:
-    @settings(max_examples=(1_000 if LONG else 3 if QUICK else 10))
+    @settings(max_examples=(1_000 if LONG else 3 if QUICK else 6))
     @given(seed=st.integers(0, 7), parents=PARENTS, actions=ACTIONS)
     def histories(seed: int, parents: list[int], actions: list[Action]) -> None:
         own = pool("typed attributes" if typed else "attributes", seed)

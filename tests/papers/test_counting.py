@@ -27,7 +27,7 @@ from tidegate.papers.counting.tree_bytes import MOST_LEAVES
 from tidegate.papers.limit import LimitWarning
 
 LONG: Final = os.environ.get("TIDEGATE_LONG") == "1"
-EXAMPLES: Final = 200 if LONG else 8
+EXAMPLES: Final = 200 if LONG else 6
 STEPS: Final = 300 if LONG else 60
 
 

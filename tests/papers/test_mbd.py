@@ -319,6 +319,7 @@ def test_a_filter_that_is_too_large_is_aside_until_another_order_makes_it_small(
         "(x = 1 AND y = 1) OR (x = 1 AND y = 1) OR x = NULL",
         "NOT (x > 3 AND (y IS NULL OR NOT (z LIKE '%a' AND z <> 'ba')))",
     ],
+    ids=lambda text: text[:30],
 )
 def test_large_deep_and_constant_filters(text: str) -> None:
     f = tg.parse(text)
@@ -360,6 +361,10 @@ def test_mistakes_are_refused_and_change_nothing() -> None:
     assert (len(table), table.match({"x": 1}), list(table)) == (1, [1], [1])
 
 
+PLAIN = {**os.environ, "PYTHONPATH": "src:.", "NUMBA_DISABLE_JIT": "1"}
+"""Kernels as plain Python, which need not be loaded."""
+
+
 def test_the_same_history_leads_to_the_same_diagrams() -> None:
     """Whatever the hashes of strings are."""
     program = (
@@ -368,7 +373,7 @@ def test_the_same_history_leads_to_the_same_diagrams() -> None:
     said = {
         subprocess.run(
             [sys.executable, "-c", program],
-            env={**os.environ, "PYTHONPATH": "src:.", "PYTHONHASHSEED": seed},
+            env={**PLAIN, "PYTHONHASHSEED": seed},
             capture_output=True,
             text=True,
             check=True,
@@ -399,7 +404,7 @@ def test_kernels_stay_within_their_arrays() -> None:
     """As plain Python, in which every index is checked."""
     subprocess.run(
         [sys.executable, "-c", "from tests.papers.test_mbd import history; history(5)"],
-        env={**os.environ, "PYTHONPATH": "src:.", "NUMBA_DISABLE_JIT": "1"},
+        env=PLAIN,
         check=True,
     )
 

@@ -677,12 +677,15 @@ print(poset.compared, poset.asked, [[*n.numbers, -1, *(k for c in n.below for k 
 """
 
 
+PLAIN = {"PYTHONPATH": f"{ROOT}:{ROOT / 'src'}", "NUMBA_DISABLE_JIT": "1"}
+
+
 def test_the_same_history_leads_to_the_same_poset_in_every_process() -> None:
     told = [
         subprocess.run(
             [sys.executable, "-c", HISTORY],
             cwd=ROOT,
-            env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": f"{ROOT}:{ROOT / 'src'}"},
+            env={**os.environ, **PLAIN, "PYTHONHASHSEED": seed},
             capture_output=True,
             check=True,
             text=True,
