@@ -150,7 +150,7 @@ def _predicates(picture: Picture, table: CountingTable, y: float) -> float:
 
 def _event(picture: Picture, table: CountingTable, y: float) -> float:
     at = _panel(
-        picture, y, len(FILTERS) + 2, "An event: who reaches the minimum, and who holds?",
+        picture, y, len(FILTERS) + 2, "An event: who reaches the minimum?",
         "papers/counting/counting_kernels.py", YELLOW,
     )  # fmt: skip
     held = table._predicates.holding(EVENT)

@@ -6,7 +6,7 @@ holds it.
 
 from typing import Final
 
-from docs.pictures.svg import BLUE, GREEN, GREY, PALE, Picture
+from docs.pictures.svg import GREEN, GREY, PALE, Picture
 from tidegate.filters.filter import parse
 from tidegate.papers.mbd.mbd import MBD
 from tidegate.papers.mbd.node_kernels import FALSE, TRUE
@@ -25,6 +25,7 @@ _TOP: Final = 92.0
 _LEVEL: Final = 92.0
 _WIDE: Final = 130.0
 _HIGH: Final = 34.0
+_ZERO: Final = _FIRST - _WIDE / 2 + 20  # the middle of node 0 on the left, where it stands again
 
 
 def flights() -> MBD:
@@ -52,7 +53,9 @@ def draw() -> str:
     bottom = max(y for _, y in places.values()) + _HIGH
     said = ", ".join(f"{name} {value}" for name, value in EVENT.items())
     picture.text(_LEFT, bottom + 34, f"The event: {said}. What it makes true is green.", size=14)
-    return picture.svg(_FIRST + 2.2 * _APART, bottom + 52)
+    told = "A line leads to what decides if the variable holds, a dashed one if it does not."
+    picture.text(_LEFT, bottom + 56, f"{told} Node 0 is drawn twice.", size=14)
+    return picture.svg(_FIRST + 2.2 * _APART, bottom + 74)
 
 
 def _places(table: MBD) -> dict[int, tuple[float, float]]:
@@ -97,8 +100,10 @@ def _draw_edges(picture: Picture, table: MBD, places: dict[int, tuple[float, flo
             continue
         _, low, high = table.node(node)
         picture.arrow([(x, y + _HIGH), places[high]])
-        start = (x + _WIDE / 2 - 8, y + _HIGH)
-        picture.arrow([start, (places[low][0], places[low][1])], dashed=True)
+        side = -1 if x < places[TRUE][0] and low == FALSE else 1
+        start = (x + side * (_WIDE / 2 - 8), y + _HIGH)
+        end = (_ZERO, places[low][1]) if side < 0 else places[low]
+        picture.arrow([start, end], dashed=True)
 
 
 def _draw_nodes(
@@ -114,12 +119,13 @@ def _draw_nodes(
                 true.add(node)
     matched = set(table.match(EVENT))
     assert matched == {number for number in FLIGHTS if table.output(number) in true}
-    for node, (x, y) in places.items():
+    drawn = [*places.items(), (FALSE, (_ZERO, places[FALSE][1]))]
+    for node, (x, y) in drawn:
         wide = 40.0 if node in (FALSE, TRUE) else _WIDE
         picture.box(x - wide / 2, y, wide, _HIGH, GREEN if node in true else GREY)
         said = str(node) if node in (FALSE, TRUE) else f"x{table.node(node)[0]}"
         picture.text(x, y + 22, said, anchor="middle", bold=True)
     for number in FLIGHTS:
         x, y = places[table.output(number)]
-        picture.box(x - 46, y - 32, 92, 24, GREEN if number in matched else BLUE)
+        picture.box(x - 46, y - 32, 92, 24, GREEN if number in matched else GREY)
         picture.text(x, y - 15, f"filter {number}", anchor="middle", size=14)

@@ -21,6 +21,7 @@ _SUBSCRIPTIONS: Final = {
     "s2": ((405, 840), (110, 540)),
     "s3": ((380, 720), (230, 495)),
 }
+_BELOW: Final = ("s2",)  # named at the bottom on the right, where nothing lies over it
 _FILLS: Final = {"s1": BLUE, "s2": GREEN, "s3": YELLOW}
 
 
@@ -74,10 +75,14 @@ def _rectangle(
     picture.cell(x + left, _TOP + _SIDE - high, right - left, high - low, fill)
     if right - left > 16 and high - low > 14:
         bold = name.startswith("s")
-        aside = 12 if bold else (right - left) / 2
+        aside, down = (right - left) / 2, (high - low) / 2 + 5
+        if name in _BELOW:
+            aside, down = right - left - 12, high - low - 6
+        elif bold:
+            aside, down = 12, 15
         picture.text(
             x + left + aside,
-            _TOP + _SIDE - high + (15 if bold else (high - low) / 2 + 5),
+            _TOP + _SIDE - high + down,
             name,
             size=13,
             anchor="middle",

@@ -20,10 +20,10 @@ MOVES: Final = ("price < 30", "price < 3")
 EVENT: Final = {"price": 7, "volume": 60}
 
 _LEFT: Final = 14.0
-_WIDE: Final = 254.0  # of a panel
+_WIDE: Final = 262.0  # of a panel
 _GAP: Final = 26.0
-_NODE: Final = 112.0  # the width of a node
-_APART: Final = 126.0  # from the middle of a node to that of the next one
+_NODE: Final = 124.0  # the width of a node
+_APART: Final = 136.0  # from the middle of a node to that of the next one
 _LINE: Final = 18.0
 _DOWN: Final = 98.0  # from a row of nodes to the next
 _SIZE: Final = 13
@@ -48,8 +48,8 @@ def draw() -> str:
         poset.update(1, parse(text))
         bottoms.append(_panel(picture, place, f"`Poset.update`: 1 is {text}", note, poset))
     told = ", ".join(f"{name} {value}" for name, value in EVENT.items())
-    picture.text(_LEFT, max(bottoms) + 22, f"Blue frame: what is asked about an event of {told}.")
-    return picture.svg(_LEFT + 3 * _WIDE + 2 * _GAP + 14, max(bottoms) + 38)
+    picture.text(_LEFT, max(bottoms) + 32, f"Blue frame: what is asked about an event of {told}.")
+    return picture.svg(_LEFT + 3 * _WIDE + 2 * _GAP + 14, max(bottoms) + 48)
 
 
 def _panel(picture: Picture, place: int, title: str, note: list[str], poset: Poset) -> float:
