@@ -35,11 +35,20 @@ def covers(wide: Pattern, narrow: Pattern) -> bool:
 def overlaps(one: Pattern, other: Pattern) -> bool:
     """Whether some document may match both."""
     return not any(
-        _outermost_exclude(mine.node, theirs.node)
-        for mine in one.root.branches
-        for theirs in other.root.branches
-        if mine.distance == theirs.distance == Distance(1)
+        _outermost_exclude(mine, theirs)
+        for mine in map(_outermost, one.root.branches)
+        for theirs in map(_outermost, other.root.branches)
     )
+
+
+def _outermost(branch: Branch) -> Node:
+    """What a branch of the root says of the outermost element."""
+    if not branch.distance.exact:
+        return Node(ANY)
+    if branch.distance.levels == 1:
+        return branch.node
+    left = Distance(branch.distance.levels - 1)
+    return Node(ANY, branches=(Branch(left, branch.node),))
 
 
 def _outermost_exclude(one: Node, other: Node) -> bool:

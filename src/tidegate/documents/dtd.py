@@ -14,7 +14,7 @@ from typing import Final
 
 from tidegate.errors import DocumentError
 
-MAX_LENGTH: Final = 2**22
+MAX_LENGTH: Final = 2**20
 """Characters of a definition, its parameter entities put in."""
 MAX_NESTING: Final = 50
 """Parentheses of a content model, and parameter entities, one in the other."""

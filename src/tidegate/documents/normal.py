@@ -245,21 +245,21 @@ def _folded(distance: Distance, node: Node) -> Branch:
 
 def _attributes_met(branches: list[Branch]) -> list[Branch] | None:
     """With one branch for each attribute of the node itself; None if it cannot have its value."""
-    first: dict[str, int] = {}
     kept: list[Branch] = []
+    attributes: dict[str, list[Branch]] = {}
     for branch in branches:
-        node = branch.node
-        if branch.distance != _CHILD or not node.is_attribute:
-            kept.append(branch)
-        elif node.label not in first:
-            first[node.label] = len(kept)
-            kept.append(branch)
+        if branch.distance == _CHILD and branch.node.is_attribute and not branch.node.choices:
+            attributes.setdefault(branch.node.label, []).append(branch)
         else:
-            place = first[node.label]
-            tests = reduced((*kept[place].node.tests, *node.tests))
-            if tests is NEVER:
-                return None
-            kept[place] = Branch(_CHILD, Node(node.label, tests))
+            kept.append(branch)
+    for label, alike in attributes.items():
+        if len(alike) == 1:
+            kept.append(alike[0])
+            continue
+        tests = reduced(test for branch in alike for test in branch.node.tests)
+        if tests is NEVER:
+            return None
+        kept.append(Branch(_CHILD, Node(label, tests)))
     return kept
 
 

@@ -284,6 +284,8 @@ class _Parser:
     def compared(self, operator: Token, left: _Operand, right: _Operand) -> Condition:
         if isinstance(left, Path) and isinstance(right, Path):
             self.refuse(no.TWO_PATHS, operator)
+        if _POSITION in (left, right) and (isinstance(left, Path) or isinstance(right, Path)):
+            self.refuse(no.RANK_CONSTANT, operator)
         sign = operator.text
         if isinstance(right, Path) or right == _POSITION:
             left, right, sign = right, left, _MIRRORED[sign]

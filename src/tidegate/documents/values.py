@@ -31,6 +31,7 @@ from tidegate.documents.pattern import (
 SPACE: Final = " \t\r\n"
 _NUMBER = re.compile(r"[ \t\r\n]*(-?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+))[ \t\r\n]*")
 _INFINITE: Final = math.inf
+_MAX_COMPARED: Final = 50  # tests with strings; more of them are left as they are
 NEVER: Final = None
 """What tests that no value meets are reduced to."""
 
@@ -227,6 +228,8 @@ def _closed(test: ValueTest) -> ValueTest:
 def _texts(tests: list[ValueTest]) -> list[ValueTest]:
     """Comparisons with strings but equality: none that another implies."""
     kept: list[ValueTest] = []
+    if len(tests) > _MAX_COMPARED:
+        return sorted(set(tests), key=_order)
     for test in sorted(set(tests), key=_order):
         if test.operator in (STARTS, CONTAINS) and not test.constant:
             continue  # of any value
