@@ -69,6 +69,8 @@ def test_service_takes_what_the_work_and_the_messages_cost() -> None:
     went = len(encode(Publish(1, {"x": 5}, "b0/p"), KIND))
     # One event, two filters found, a message in and one out, and their bytes.
     assert list(net.service.delays) == [100_000 + 2 * 10_000 + 2 * 1_000 + 3 * (came + went)]
+    done = net.nodes["b0"].done
+    assert done.carrying == net.service.delays[0] < done.busy
 
 
 def test_a_full_queue_drops_events_and_never_changes() -> None:

@@ -60,6 +60,7 @@ class Done:
     discarded: int = 0  # inputs that waited, or were being handled, when the broker crashed
     longest: int = 0  # queue
     busy: int = 0  # nanoseconds
+    carrying: int = 0  # nanoseconds of that, for events
     published: int = 0  # events of its clients that it has taken up
     unpublished: int = 0  # events that its clients could not publish, because it was down
     deliveries: int = 0  # events handed to clients

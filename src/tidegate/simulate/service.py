@@ -131,6 +131,8 @@ class Service:
         time += costs.messages * messages + costs.bytes * size + node.extra
         node.extra = 0
         node.done.busy += time
+        if sent is None:
+            node.done.carrying += time
         job = node, waiting, effects, sent, node.generation
         self._clock.at(self._clock.now + time, self._finish, job)
 
