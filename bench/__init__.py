@@ -16,7 +16,18 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-NAMES = ("parse", "relate", "match", "boxes", "papers", "overlay", "churn", "pipeline", "scale")
+NAMES = (
+    "parse",
+    "relate",
+    "match",
+    "boxes",
+    "papers",
+    "overlay",
+    "parametric",
+    "churn",
+    "pipeline",
+    "scale",
+)
 
 
 def run(names: Iterable[str], out: Console, *, as_json: bool, check: bool) -> list[str]:
