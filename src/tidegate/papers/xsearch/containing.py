@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
 from typing import Final
 
-from tidegate.documents.pattern import ANY, Branch, Distance, Node
+from tidegate.documents.pattern import ANY, TEXT, Branch, Distance, Node
 from tidegate.documents.values import implies
 from tidegate.papers.xsearch.factorization import NOTHING, FactorizationTree, TreeNode
 
@@ -26,16 +26,19 @@ _CHILD: Final = Distance(1)
 class _Outline:
     """A node of the pattern, its children by label, and, when asked for, all that is below it."""
 
-    __slots__ = ("_below", "children", "labels", "lying", "node", "outlines")
+    __slots__ = ("_below", "children", "has_elements", "labels", "lying", "node", "outlines")
 
     def __init__(self, node: Node, tree: FactorizationTree) -> None:
         self.node = node
         self.outlines = [(branch, _Outline(branch.node, tree)) for branch in node.branches]
         self.children: dict[str, list[_Outline]] = {}
+        self.has_elements = False
         self.labels = tree.bits(node.label)
         """The labels here and below, as bits of the tree."""
         for branch, outline in self.outlines:
             self.labels |= outline.labels
+            if branch.node.is_element or branch.distance.levels > 1:
+                self.has_elements = True
             if branch.distance == _CHILD:
                 self.children.setdefault(branch.node.label, []).append(outline)
         self.lying: dict[TreeNode, AbstractSet[int]] = {}
@@ -110,42 +113,57 @@ class Containing:
 
     def _branches_met(self, place: TreeNode, outline: _Outline) -> AbstractSet[int]:
         """The patterns that end at a place, or whose branches there all pass one of the node's."""
-        found: set[int] | None = None
-        counts: dict[int, int] = {}
-        branching = place.branching
-        for met in self._met(place, outline):
-            if not met:
-                continue
-            if branching:
-                for number in met & branching:
-                    counts[number] = counts.get(number, 0) + 1
-                met = met - branching
-            if found is None:
-                found = set(met)
-            else:
-                found |= met
-        if found is None:
-            return place.leaves
-        found |= place.leaves
-        found.update(number for number, count in counts.items() if count == place.counts[number])
-        return found
-
-    def _met(self, place: TreeNode, outline: _Outline) -> Iterator[AbstractSet[int]]:
-        """For each node below a place: the patterns whose branch to it is met."""
+        met: list[AbstractSet[int]] = []
         children = place.children
         for label, nodes in outline.children.items():
             if label != ANY:
                 for child in children.get(label, ()):
-                    yield _union([self._lie(child, each) for each in nodes])
+                    met.append(_union([self._lie(child, each) for each in nodes]))
+        if ANY in children:
+            met += [self._any_child(child, outline) for child in children[ANY]]
         if place.far:
-            for label, fitting in outline.below.labelled.items():
-                if label != ANY:
-                    for child in place.far.get(label, ()):
-                        yield _union(self._on(child, fitting))
-        for alike in (children, place.far):
-            for child in alike.get(ANY, ()):
-                below = outline.below
-                yield _union([*self._on(child, below.elements), *self._anything(child, below)])
+            met += self._far(place, outline)
+        met = [each for each in met if each]
+        if not met:
+            return place.leaves
+        branching = place.branching
+        if not branching:
+            return place.leaves.union(*met)
+        counts: dict[int, int] = {}
+        for each in met:
+            for number in each & branching:
+                counts[number] = counts.get(number, 0) + 1
+        found = place.leaves.union(*met)
+        found -= branching
+        found.update(number for number, count in counts.items() if count == place.counts[number])
+        return found
+
+    def _any_child(self, place: TreeNode, outline: _Outline) -> AbstractSet[int]:
+        """The patterns that ask for some child, of whatever name, and whose branch to it is met."""
+        found = [
+            self._lie(place, each)
+            for label, nodes in outline.children.items()
+            if label[0] != "@" and label != TEXT
+            for each in nodes
+        ]
+        bare = place.groups.get(NOTHING)
+        if bare is not None:
+            if outline.has_elements:
+                found.append(bare & place.leaves)
+            if not place.ends:
+                for branch, _ in outline.outlines:
+                    found += self._passed_over(place, _CHILD, branch, bare)
+        return _union(found)
+
+    def _far(self, place: TreeNode, outline: _Outline) -> Iterator[AbstractSet[int]]:
+        """For each node further below a place: the patterns whose branch to it is met."""
+        below = outline.below
+        for label, nodes in below.labelled.items():
+            if label != ANY:
+                for child in place.far.get(label, ()):
+                    yield _union(self._on(child, nodes))
+        for child in place.far.get(ANY, ()):
+            yield _union([*self._on(child, below.elements), *self._anything(child, below)])
 
     def _on(
         self, place: TreeNode, nodes: list[tuple[Distance, _Outline]]
@@ -156,25 +174,29 @@ class Containing:
 
     def _anything(self, place: TreeNode, below: _Below) -> Iterator[AbstractSet[int]]:
         """Where a `*` lies beside on elements: on passed over ones, on anything deep enough."""
-        asked = place.distance
         bare = place.groups.get(NOTHING)
         if bare is None:
             return
-        if asked.levels <= below.levels:
+        if place.distance.levels <= below.levels:
             yield bare & place.leaves
         if place.ends:
             return
         for so_far, branch in below.branches:
-            given = branch.distance
-            left = _less(asked, so_far) if given.levels > 1 else None
-            if left is None:
-                continue
-            last = left.levels + 1 if left.exact else given.levels
-            for level in range(left.levels, min(last, given.levels)):
-                rest = Distance(given.levels - level, given.exact or not left.exact)
-                passed_over = Node(ANY, branches=(Branch(rest, branch.node),))
-                met = self._branches_met(place, _Outline(passed_over, self._tree))
-                yield (met - place.leaves) & bare
+            left = _less(place.distance, so_far)
+            if left is not None:
+                yield from self._passed_over(place, left, branch, bare)
+
+    def _passed_over(
+        self, place: TreeNode, asked: Distance, branch: Branch, bare: AbstractSet[int]
+    ) -> Iterator[AbstractSet[int]]:
+        """Where a `*` with branches lies on an element that a distance passes over."""
+        given = branch.distance
+        last = asked.levels + 1 if asked.exact else given.levels
+        for level in range(asked.levels, min(last, given.levels)):
+            rest = Distance(given.levels - level, given.exact or not asked.exact)
+            passed = Node(ANY, branches=(Branch(rest, branch.node),))
+            met = self._branches_met(place, _Outline(passed, self._tree))
+            yield (met - place.leaves) & bare
 
 
 def _less(asked: Distance, so_far: Distance) -> Distance | None:
