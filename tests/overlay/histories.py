@@ -184,6 +184,14 @@ PARENTS = st.lists(st.integers(0, 5), max_size=4).map(
 )
 
 
+def ticking(actions: list[Action]) -> list[Action]:
+    """The same with a tick of all brokers after every third action."""
+    found: list[Action] = []
+    for place, action in enumerate(actions):
+        found += [action, ("tick", 0, 0, 0)] if place % 3 == 2 else [action]
+    return found
+
+
 def act(world: World, pool: Pool, action: Action) -> None:
     """Let one thing happen. What cannot happen, as there is nobody to do it, does not."""
     what, a, b, c = action

@@ -39,10 +39,12 @@ from tidegate.overlay.messages import (
     Message,
     Publish,
     Refuse,
+    Report,
 )
 
 KINDS = [*POOLS]
 BOTH = pytest.mark.parametrize("kind", KINDS)
+KINDS_OF_MESSAGES = [Change, Change, Advertise, Publish, Acknowledge, Refuse, Hello, Report]
 IDS = st.integers(-LARGEST, LARGEST)
 NUMBERS = st.integers(0, LARGEST)
 
@@ -69,12 +71,15 @@ def filters(own: Pool, rng: Random) -> list[Any]:
 def messages(draw: st.DrawFn, name: str) -> Message:
     own, rng = pool(name), Random(draw(st.integers(0, 2**32)))
     numbers = st.none() | NUMBERS
-    what = draw(st.sampled_from([Change, Change, Advertise, Publish, Acknowledge, Refuse, Hello]))
+    what = draw(st.sampled_from(KINDS_OF_MESSAGES))
     if what is Publish:
         event = own.events[0] if name == "words" else generate.events(rng, 1)[0]
         return Publish(draw(NUMBERS), event, draw(TEXTS))
     if what is Acknowledge:
         return Acknowledge(draw(NUMBERS))
+    if what is Report:
+        told = st.none() | st.floats(0, 1) | st.integers(0, 1)
+        return Report(draw(NUMBERS), draw(told), draw(told), draw(told))
     if what is Refuse:
         return Refuse(draw(numbers), draw(numbers), draw(TEXTS))
     if what is Hello:

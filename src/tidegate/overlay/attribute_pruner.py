@@ -7,7 +7,7 @@ what they are) are tried in one walk: each node knows its own selectivity, and w
 without each of the parts that could be left out below it. Of equal ones, the pruning that leaves
 fewest predicates is best, then the one that comes first.
 
-How many events match is looked up in a sample: the last few hundred events that were counted.
+How many events match is looked up in a sample: the last few thousand events that were counted.
 
 Invariant: degradations are those of `algebra.prune.best_pruning`, but for rounding.
 """
@@ -17,6 +17,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Final, NamedTuple, TypeAlias
 
+from tidegate.algebra.event_sample import EventSample, told_apart
 from tidegate.algebra.prune import merge_by_pruning, prune
 from tidegate.algebra.selectivity import Selectivities, Selectivity, degradation, estimate
 from tidegate.algebra.value_counts import ValueCounts
@@ -40,7 +41,7 @@ from tidegate.overlay.encoding import plain_event, read_event
 from tidegate.overlay.filter import Event, Filter, Merger, Plain, Pruning
 from tidegate.papers.counting.tree_bytes import normal
 
-SAMPLE: Final = 512  # events
+SAMPLE: Final = 4_096  # events
 MOST_PREDICATES: Final = 128  # of a filter that is pruned
 _MERGED: Final = 8  # filters in one disjunction, at most
 _TRIED: Final = 32  # predicates that are tried in the place of one
@@ -68,7 +69,7 @@ class AttributePruner:
     >>> pruner.learn(pruner.summary())
     >>> best = pruner.best(kind.parse("symbol = 'IBM' AND price < 2"))
     >>> print(best.filter, best.degradation)
-    price < 2 0.125
+    price < 2 0.25
     """
 
     def __init__(self, schema: Schema | None) -> None:
@@ -78,9 +79,8 @@ class AttributePruner:
         self.counted = 0
         self.learned: Plain = None
         self._known = ValueCounts(schema)  # what was learned
-        self._sample: list[Event] = []
-        self._shares: dict[object, float] = {}  # by `_key`
-        self._bits: dict[object, int] = {}
+        self._sample = EventSample([], schema)
+        self._shares: dict[object, float] = {}  # of predicates
         # By identity, as to hash a filter takes longer than to prune it; filters are kept, so that
         # no other one can have the same identity.
         self._bests: dict[int, tuple[Filter, Pruning | None]] = {}
@@ -108,13 +108,13 @@ class AttributePruner:
         self.counted = 0
         counts, sample = summary
         self._known.restore(counts)
-        self._sample = [read_event(event) for event in sample]
+        events = [read_event(event) for event in sample]
+        self._sample = EventSample(events, self._schema)
         self._shares.clear()
-        self._bits.clear()
         self._bests.clear()
         if not self._counts.seen:
             self._counts.restore(counts)  # it has lost its memory
-            self._recent.extend(self._sample)
+            self._recent.extend(events)
 
     def state(self) -> Plain:
         """What was counted since, as plain data."""
@@ -175,7 +175,7 @@ class AttributePruner:
         return together(own), size, found
 
     def _share(self, predicate: Predicate) -> float:
-        key = _key(predicate)
+        key = told_apart(predicate)
         share = self._shares.get(key)
         if share is None:
             share = self._shares[key] = self._known.share(predicate)
@@ -188,23 +188,7 @@ class AttributePruner:
 
     def met(self, f: Filter, /) -> int:
         """Which events of the sample match, a bit for each."""
-        return self._met(_tree(f))
-
-    def _met(self, node: Node) -> int:
-        if isinstance(node, Predicate):
-            key = _key(node)
-            found = self._bits.get(key)
-            if found is None:
-                alone = language.Filter.of(node, self._schema)
-                hits = ("1" if alone.matches(event) else "0" for event in self._sample)
-                found = self._bits[key] = int("0" + "".join(hits), 2)
-            return found
-        if isinstance(node, Truth):
-            return (1 << len(self._sample)) - 1 if node.value else 0
-        found = self._met(node.parts[0])
-        for part in node.parts[1:]:
-            found = found & self._met(part) if isinstance(node, And) else found | self._met(part)
-        return found
+        return self._sample.met(_tree(f))
 
     # -- replacement
 
@@ -297,11 +281,6 @@ class AttributePruner:
 def _tree(f: Filter) -> Node:
     assert isinstance(f, AttributeFilter)
     return f.filter.tree
-
-
-def _key(predicate: Predicate) -> object:
-    """What tells predicates apart; 1, 1.0 and TRUE are different constants."""
-    return predicate, tuple([type(constant) for constant in predicate.constants])
 
 
 def _last(new: str, chosen: Mapping[str, str]) -> str:

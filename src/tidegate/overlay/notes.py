@@ -6,8 +6,8 @@ counted, and the newest report of each neighbour. The tick is written down with 
 a broker that handles it again decides as it did before. What was noticed since the last tick is
 lost with a broker that crashes, as events are.
 
-Nothing is noted that changes nothing: no summary before enough events have come, and no report
-twice.
+Nothing is noted that changes little: no summary before enough events have come, each time twice as
+many as before, up to a limit; and no report twice.
 """
 
 from dataclasses import astuple
@@ -16,13 +16,16 @@ from typing import Final
 from tidegate.overlay.filter import Event, Plain, Pruner
 from tidegate.overlay.messages import Report
 
+_MANY: Final = 64  # times as many events as the first time, at most, until the next summary
+
 
 class Notes:
     """What a broker has noticed: events by the pruner, and beside that how many came from whom."""
 
     def __init__(self, pruner: Pruner | None, enough: int) -> None:
         self.pruner: Final = pruner
-        self._enough = enough
+        self._enough = enough  # events that the next summary takes
+        self._most = enough * _MANY
         self._events: dict[str, int] = {}  # from each neighbour, since the last tick
         self._heard: dict[str, int] = {}  # the number of the newest report of each neighbour
         self._reports: dict[str, Report] = {}  # since the last tick
@@ -51,6 +54,8 @@ class Notes:
         """What is noted at a tick: a summary, if it is due, and reports; None if neither is new."""
         enough = due and self.pruner is not None and self.pruner.counted >= self._enough
         summary = self.pruner.summary() if enough and self.pruner is not None else None
+        if summary is not None:
+            self._enough = min(2 * self._enough, self._most)
         reports = {link: list(astuple(report)) for link, report in self._reports.items()}
         self._reports.clear()
         return [summary, reports] if reports or summary is not None else None
@@ -77,6 +82,7 @@ class Notes:
     def state(self) -> Plain:
         """All of it as plain data."""
         return [
+            self._enough,
             None if self.pruner is None else self.pruner.state(),
             dict(self._events),
             dict(self._heard),
@@ -86,7 +92,7 @@ class Notes:
 
     def restore(self, state: Plain) -> None:
         """Be as another one was."""
-        counted, events, heard, reports, told = state
+        self._enough, counted, events, heard, reports, told = state
         if self.pruner is not None:
             self.pruner.restore(counted)
         self._events.update(events)

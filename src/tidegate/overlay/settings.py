@@ -13,7 +13,7 @@ class Settings:
     only where something they want may come from. `filter_size` and `event_size` are limits, in
     bytes; `patience` is for how many ticks a neighbour may leave something unacknowledged before it
     is suspected to have failed. `learn` is how many events a broker counts before it prunes filters
-    by them, and before it counts anew.
+    by them; each time twice as many until it looks again, up to 64 times as many.
 
     `memory`, in bytes of filters, and `bandwidth`, in events from a neighbour in a tick, are what a
     broker has: where one of them is given, and filters are pruned before they are forwarded,

@@ -185,14 +185,18 @@ class Choice:
 
     def named(self, name: str) -> "Choice":
         """The same by another name; what that one does not have is left out."""
-        kept = self if name == "merging" else replace(self, imt=0.0, by="kind")
-        if name != "subsumption":
-            kept = replace(kept, union=None)
-        if name == "flood":
-            kept = replace(kept, prune=None, agreed=False)
-        if name != "replacement" and kept.prune is None:
-            kept = replace(kept, share=None)
-        return replace(kept, name=name)
+        prune = None if name == "flood" else self.prune
+        merges = name == "merging"
+        return replace(
+            self,
+            name=name,
+            imt=self.imt if merges else 0.0,
+            union=self.union if name == "subsumption" else None,
+            prune=prune,
+            share=self.share if prune is not None or name == "replacement" else None,
+            agreed=self.agreed and prune is not None,
+            by=self.by if merges else "kind",
+        )
 
     def trigger(self) -> Trigger:
         """A fresh trigger."""

@@ -4,19 +4,25 @@ The more is left out of filters, the more events match. That grows slowly at fir
 point on steeply: Bittner and Hinze, "Subscription Tree Pruning: A Structure-Independent Routing
 Optimization for General-Purpose Publish/Subscribe Systems" (OTM 2006), section 5.3, call the sharp
 bend of that curve the **cut-off point**. They read it off their figures. Here it is found by
-itself: it is the point of the curve that lies furthest below the straight line from its first point
-to its last one. A curve that is never below that line has no bend, and its first point is taken:
-there, every pruning costs as much as the next one, or more.
+itself: where the curve lies furthest below the straight line from its first point to its last one.
+A bend is rarely so sharp that chance has no part in which point that is, where matching events are
+counted in a sample; so the middle of the stretch is taken that is nearly as far below the line. A
+curve that is never below the line has no bend, and its first point is taken: there, every pruning
+costs as much as the next one, or more.
 """
 
 from collections.abc import Sequence
+from typing import Final
+
+_NEARLY: Final = 0.95  # of the greatest distance
 
 
 def cut_off(curve: Sequence[float], done: int = 0, first: float | None = None) -> int:
     """After how many prunings the curve bends.
 
     `curve` has what the filters match after `done` prunings, and after each of those that are left.
-    `first` is what they matched before any was done, if some were.
+    `first` is what they matched before any was done, if some were. If the bend is reached with what
+    was done, that is enough.
 
     >>> cut_off([1, 1, 1, 2, 2, 7, 9])
     4
@@ -31,4 +37,8 @@ def cut_off(curve: Sequence[float], done: int = 0, first: float | None = None) -
         return every
     rise = (curve[-1] - start) / every
     below = [start + rise * (done + i) - matched for i, matched in enumerate(curve)]
-    return done + below.index(max(below))
+    enough = _NEARLY * max(below)
+    if below[0] >= enough:
+        return done
+    stretch = [i for i, distance in enumerate(below) if distance >= enough]
+    return done + (stretch[0] + stretch[-1]) // 2
