@@ -16,9 +16,11 @@ the client behind the messages that tell it; where that arrives, the version is 
   that has not changed since t_0, no event published at t_s or later is handed on that it rejects.
   The client filters at the last instant, so t_s = t_0;
 - **coverage**: an event published at t_c or later that it wants is handed on. t_c is not later than
-  the arrival of the last version's marker at the publisher's broker;
-- **order**: effects of changes become visible in the order of the changes: versions at the
-  subscriber's broker, and those under which events are handed on, never go back.
+  the arrival of the last version's marker at the publisher's broker or, with advertisements, of the
+  first one sent when that of the event was known;
+- **order**: effects of changes become visible in the order of the changes: where the marker of a
+  version arrives at the subscriber's broker, that has this version and no other one; and an event
+  is handed on under the last version that the history has set.
 """
 
 from collections import deque
@@ -52,7 +54,6 @@ class Moving(Subscription):
     text: str = ""
     given: Mapping[str, Any] = field(default_factory=dict)  # values, and variables
     at_home: int = -1  # the version that its broker has
-    handed: int = 0  # the version under which an event was last handed on
     since: int = 0  # the step of the last change
     arrived: dict[str, int] = field(default_factory=dict)  # when its marker came to a broker
 
@@ -106,7 +107,7 @@ class MovingWorld(World):
         self.wide = False  # whether more may be told than what is in force
         self.movers: dict[str, Client] = {}
         self.values: dict[Variable, Any] = {}
-        self.published: list[tuple[int, str, Published]] = []
+        self.published: list[tuple[int, Published]] = []
         super().__init__(kind, choice, parents, advertisements=advertisements, make=make)
         for broker in self.brokers:
             name = f"{broker}.m"
@@ -181,7 +182,7 @@ class MovingWorld(World):
         self.now += 1
         published = super().publish(client, event)
         if published is not None:
-            self.published.append((self.now, self.home[client], published))
+            self.published.append((self.now, published))
         return published
 
     def _move(self, sender: str, receiver: str) -> None:
@@ -265,8 +266,7 @@ class MovingWorld(World):
             assert current.matches(came.event), f"{came.event} is not wanted by {current} any more"
             assert moving not in published.delivered, f"{came.event} was handed on again"
             published.delivered[moving] = self.now
-            assert moving.handed <= len(moving.versions) - 1, "an effect of a version before"
-            moving.handed = len(moving.versions) - 1
+            assert self.movers[mover].wanted[own] == current, "an effect of another version"
 
     def _settle_mover(self, mover: str, published: Published) -> None:
         for moving, version in published.owed.items():
@@ -286,23 +286,20 @@ class MovingWorld(World):
         return [s.versions[-1] for s in plain if self.home[s.client] in behind] + told
 
     def moments(self) -> list[Moments]:
-        """Strictness and coverage of all subscriptions since their last change, all being quiet.
-
-        With advertisements, coverage also waits for those, and is not looked at here.
-        """
+        """Strictness and coverage of all subscriptions since their last change, all being quiet."""
         return [self._moments(moving) for moving in self.moving()]
 
     def _moments(self, moving: Moving) -> Moments:
-        start, f = moving.since, moving.versions[-1]
+        start, f, last = moving.since, moving.versions[-1], len(moving.versions) - 1
         strict = covered = start
-        for at, broker, published in self.published:
+        for at, published in self.published:
             handed = published.delivered.get(moving)
             if at < start:
                 continue
             if handed is not None and handed >= start and not f.matches(published.event):
                 strict = at + 1
-            if handed is None and f.matches(published.event) and not self.advertisements:
-                assert at < moving.arrived.get(broker, at + 1), "missed when it was covered"
+            if handed is None and f.matches(published.event):
+                assert published.owed.get(moving) != last, "missed when it was covered"
                 covered = at + 1
         assert strict == start, "an event was handed on that has not been wanted since"
         in_place = max(moving.arrived.values(), default=start)

@@ -5,6 +5,7 @@ there to lose events, and does.
 """
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -225,9 +226,10 @@ def test_every_policy_keeps_the_contract_when_values_move(
     holds(Setting(CHOICES[policy], advertisements=advertisements))
 
 
+@pytest.mark.parametrize("advertisements", [False, True], ids=["open", "advertised"])
 @pytest.mark.parametrize("index", [name for name in INDEXES if name != "boxes"])
-def test_every_index_keeps_the_contract_when_values_move(index: str) -> None:
-    holds(Setting(Choice("covering", index=index)))
+def test_every_index_keeps_the_contract_when_values_move(index: str, advertisements: bool) -> None:
+    holds(Setting(Choice("covering", index=index), advertisements=advertisements))
 
 
 @pytest.mark.parametrize(
@@ -242,12 +244,19 @@ def test_what_is_damped_or_predicted_keeps_the_contract(options: dict[str, int])
     holds(Setting(options=options), 2 * EXAMPLES)
 
 
-def test_strictness_is_there_at_once_and_coverage_when_the_marker_arrives() -> None:
-    moments = holds(Setting(), 2 * EXAMPLES)
+@pytest.mark.parametrize("advertisements", [False, True], ids=["open", "advertised"])
+def test_strictness_is_there_at_once_and_coverage_when_the_marker_arrives(
+    advertisements: bool, record_property: Callable[[str, object], None]
+) -> None:
+    moments = holds(Setting(advertisements=advertisements), 2 * EXAMPLES)
     assert moments
     assert all(each.strict == 0 for each in moments)
     assert any(each.covered for each in moments), "no history was fast enough to miss an event"
-    assert all(each.covered <= each.in_place for each in moments)
+    if not advertisements:
+        assert all(each.covered <= each.in_place for each in moments)
+    for name in ("strict", "covered", "in_place"):
+        delays = [getattr(each, name) for each in moments]
+        record_property(f"{name}, steps", f"{sum(delays) / len(delays):.1f}, at most {max(delays)}")
 
 
 def test_cancelling_first_loses_events() -> None:

@@ -1,6 +1,6 @@
 """The histories of subscriptions that move catch what they are there for.
 
-Each mutant is a client, or a part of one, with a mistake that is easy to make.
+Each mutant is a client or a broker, or a part of one, with a mistake that is easy to make.
 """
 
 from collections.abc import Callable
@@ -8,19 +8,39 @@ from typing import Any
 
 import pytest
 
-from tests.overlay.test_moving import Setting, fails
+from tests.overlay.histories import Action
+from tests.overlay.test_moving import Setting, fails, run
+from tests.overlay.test_mutants import ReordersUpdates
 from tidegate.algebra import widen
 from tidegate.filters.filter import Filter as InLanguage
 from tidegate.filters.meaning import allowed
 from tidegate.filters.values import Constant
 from tidegate.overlay import client as client_module
+from tidegate.overlay import policy as policy_module
+from tidegate.overlay.broker import Broker
 from tidegate.overlay.client import Client
 from tidegate.overlay.conversation import Conversation
-from tidegate.overlay.difference import Difference
+from tidegate.overlay.difference import Difference, Watch
 from tidegate.overlay.filter import Event, Filter
-from tidegate.overlay.messages import Change
+from tidegate.overlay.link import Link
+from tidegate.overlay.messages import Change, Effect
+from tidegate.overlay.policy.covering import Covering
 from tidegate.overlay.strategy import steps
 from tidegate.overlay.variable import Binding, Variable
+
+NARROWS: list[Action] = [  # x < 4 stands for x < 3, and becomes x < 1
+    ("subscribe", 0, 0, 0),
+    ("settle", 0, 0, 0),
+    ("plain", 0, 3, 0),
+    ("settle", 0, 0, 0),
+    ("together", 0, 1, 0),
+]
+WIDENS: list[Action] = [  # x < 4 hangs under x < 5, and becomes x < 8
+    ("plain", 0, 5, 0),
+    ("subscribe", 0, 0, 0),
+    ("settle", 0, 0, 0),
+    ("together", 0, 8, 0),
+]
 
 
 def breaks_before_making(
@@ -48,6 +68,34 @@ class OutOfOrder(Conversation):
         left = {own: f for own, f in known.items() if own in self.wanted}
         if left:
             super().tell(Change, Difference(update=left))
+
+
+class UpdatesBeforeAdding(Broker):
+    """Tells neighbours what is updated, and after that what stands for others from now on."""
+
+    def _tell(
+        self, link: Link, message: Any, difference: Difference, effects: list[Effect]
+    ) -> None:
+        first = Difference(update=difference.update, remove=difference.remove)
+        super()._tell(link, message, first, effects)
+        super()._tell(link, message, Difference(add=difference.add), effects)
+
+
+class KeepsUncovered(Covering):
+    """Lets what hung under a filter hang there, however narrow that has become."""
+
+    def _uncovered(self, number: int, f: Filter, before: Filter | None = None) -> list[int]:
+        return []
+
+
+class StaysWhereItHung(Covering):
+    """Does not look whether what a filter hangs under covers it after an update."""
+
+    def _update_passive(self, number: int, f: Filter, orphans: set[int], watch: Watch) -> None:
+        if number in self._parent:
+            self._passive[number] = f
+        else:
+            super()._update_passive(number, f, orphans, watch)
 
 
 class Forgetful(Client):
@@ -113,6 +161,23 @@ def test_an_update_before_the_wider_filter_is_in_place_is_caught(
 ) -> None:
     monkeypatch.setattr(client_module, "steps", breaks_before_making)
     assert fails(Setting())
+
+
+@pytest.mark.parametrize("mutant", [UpdatesBeforeAdding, ReordersUpdates])
+def test_a_broker_that_tells_updates_in_a_wrong_order_is_caught(mutant: type[Broker]) -> None:
+    assert fails(Setting(make=mutant))
+
+
+@pytest.mark.parametrize(
+    ("mutant", "actions"), [(KeepsUncovered, NARROWS), (StaysWhereItHung, WIDENS)]
+)
+def test_an_update_that_leaves_somebody_uncovered_is_caught(
+    mutant: type[Covering], actions: list[Action], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run(Setting(), [0], actions)
+    monkeypatch.setattr(policy_module, "Covering", mutant)
+    with pytest.raises(AssertionError, match="is not covered"):
+        run(Setting(), [0], actions)
 
 
 def test_effects_out_of_order_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
