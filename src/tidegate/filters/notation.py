@@ -96,6 +96,24 @@ def read_predicate(spelled: list[Any], schema: Schema | None) -> Predicate:
     return Predicate(attribute, operator, admit(asked, schema), mode)
 
 
+def reread(predicate: Predicate, words: list[Any], schema: Schema | None) -> Predicate:
+    """The predicate with other constants, spelled so.
+
+    >>> from tidegate.filters.filter import parse
+    >>> str(reread(parse("price < 5").tree, ["7"], None))
+    'price < 7'
+    """
+    attribute, operator, mode = predicate.attribute, predicate.operator, predicate.mode
+    if not all(isinstance(word, str) for word in words):
+        raise ValueError(f"{_shown(words)} are no constants")
+    constants = tuple([decode(word) for word in words])
+    if not _takes(attribute, operator, constants):
+        raise ValueError(f"{_shown(words)} are not the constants of {predicate}")
+    return Predicate(
+        attribute, operator, admit(Predicate(attribute, operator, constants, mode), schema), mode
+    )
+
+
 def _read_operand(word: str) -> Operand:
     if word[:1] != ":":
         return decode(word)

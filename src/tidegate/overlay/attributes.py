@@ -22,7 +22,7 @@ from tidegate.filters.expression import MAX_DEPTH, Parameter, Predicate, predica
 from tidegate.filters.filter import bind, constant
 from tidegate.filters.literals import spell
 from tidegate.filters.moved import moved, remade
-from tidegate.filters.notation import read_predicate, read_tree, spell_tree
+from tidegate.filters.notation import read_tree, reread, spell_tree
 from tidegate.filters.schema import Schema
 from tidegate.filters.values import Constant
 from tidegate.overlay.filter import Event, Filter, Merger, Plain, Pruner
@@ -84,10 +84,12 @@ class AttributeFilter:
             self._values = list(map(spell, constants))  # type: ignore[arg-type]  # all are bound
         return self._values
 
-    def moved(self, change: Callable[[Predicate], Predicate]) -> "AttributeFilter":
-        """The filter with other constants in some predicates."""
+    def moved(
+        self, change: Callable[[Predicate], Predicate], values: list[str] | None = None
+    ) -> "AttributeFilter":
+        """The filter with other constants in some predicates; its values, if they are known."""
         f = self.filter
-        return AttributeFilter(moved(f, remade(f.tree, change)), self.shape)
+        return AttributeFilter(moved(f, remade(f.tree, change)), self.shape, values)
 
     def matches(self, event: Event, /) -> bool:
         """Whether the event passes."""
@@ -95,7 +97,10 @@ class AttributeFilter:
 
     def covers(self, other: Filter, /) -> bool:
         """Whether every event that matches the other is certain to match this one."""
-        return covers(self.filter, _in_language(other))
+        f, g = self.filter, _in_language(other)
+        if f.schema is g.schema and _plainly_within(g.normal_form, f.normal_form):
+            return True
+        return covers(f, g)
 
     def overlaps(self, other: Filter, /) -> bool:
         """Whether some event may match both."""
@@ -357,6 +362,7 @@ class Attributes:
         if not isinstance(values, list) or len(values) != len(before):
             raise FilterError(f"{f} has {len(before)} constants: a list of as many is needed")
         place = 0
+        known = before.copy()  # as the language spells them
 
         def change(predicate: Predicate) -> Predicate:
             nonlocal place
@@ -364,14 +370,12 @@ class Attributes:
             new = values[start:place]
             if new == before[start:place]:
                 return predicate
-            spelled = [predicate.mode.value, predicate.attribute, predicate.operator.value, *new]
-            read = read_predicate(spelled, self.schema)
-            if read.is_open:
-                raise ValueError(f"{read} has a parameter")
+            read = reread(predicate, new, self.schema)
+            known[start:place] = map(spell, read.constants)  # type: ignore[arg-type]  # all are bound
             return read
 
         try:
-            return f.moved(change)
+            return f.moved(change, known)
         except (ValueError, TypeError, KeyError) as error:
             raise FilterError(f"this is no filter: {error}") from None
 
@@ -398,6 +402,33 @@ def _in_language(f: Filter) -> language.Filter:
     if not isinstance(f, AttributeFilter):
         raise TypeError(f"{f!r} is not a filter on attributes")
     return f.filter
+
+
+def _plainly_within(inner: Any, outer: Any) -> bool:
+    """Whether boxes, as `algebra.normal` keeps them, are one each, and one is seen at once to lie
+    in the other: by one stretch of values on each line. If not, the algebra is to be asked.
+
+    A policy asks this of all that hangs under a filter, so it is without calls.
+    """
+    if not inner or not outer:
+        return False
+    small, large = inner[0], outer[0]
+    if not small or not large or len(small) > 1 or len(large) > 1:
+        return False
+    mine = small[0].sets
+    for attribute, theirs in large[0].sets.items():
+        own = mine.get(attribute)
+        if own is theirs:
+            continue
+        if own is None or own.absent or theirs.texts:
+            return False
+        for line, bounds in own.spans.items():
+            around = theirs.spans.get(line)
+            if around is None or len(bounds) != 2 or len(around) != 2:
+                return False
+            if bounds[0] < around[0] or bounds[1] > around[1]:
+                return False
+    return True
 
 
 def _deeper(spelled: Plain, levels: int) -> bool:
