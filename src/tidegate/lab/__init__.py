@@ -4,8 +4,8 @@
 - `covered`: how many of a set others cover, counted exactly
 - `auctions`: three classes of subscriptions to the events of `books`, which are on auction
 - `matching`: subscriptions and events for the engine's benchmarks; `trade`: alert rules on trades
-- `movement`: subscriptions that move; `trading`: traders' limits; `highway`: cars; `reaction`: how a
-  network follows them
+- `movement`: subscriptions that move; `trading`: limits of traders; `highway`: cars;
+  `reaction`: how a network follows them
 - `redundant`: rules of which it is known what is redundant; `mixed`: rules as people write them
 - `dtds`: types of documents; `xml_patterns`: subscriptions to such documents; `xml_documents`: them
 - `sources`: those of them that a scenario of the simulator can name
