@@ -168,7 +168,11 @@ def test_the_benchmark_runs_and_checks_what_it_measures(monkeypatch: pytest.Monk
     for index in ("boxes", "poset"):
         monkeypatch.setattr(bench, "EACH", 100)
         names = [figure.name for figure in bench.one_update(index, 600)]
-        assert [name.rsplit(" that ")[-1] for name in names] == ["stands for others", "is covered"]
+        assert [name.rsplit(" that ")[-1] for name in names] == [
+            "stands for others and becomes wider",
+            "stands for others and becomes narrower",
+            "is covered",
+        ]
     figures = list(bench.network(REGION, "boxes", 10, 100.0, 0.3))
     assert [figure.name.rsplit(": ")[-1] for figure in figures] == [
         "delay",
