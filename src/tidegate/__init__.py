@@ -30,6 +30,7 @@ __version__ = "0.1.0"
 __all__ = [
     "Attribute",
     "DocumentError",
+    "DocumentIndex",
     "Filter",
     "FilterError",
     "FilterSyntaxError",
@@ -55,6 +56,7 @@ __all__ = [
 ]
 
 _ON_DEMAND: Final = {
+    "DocumentIndex": "tidegate.documents.index",
     "Index": "tidegate.engine.index",
     "Subscription": "tidegate.engine.subscriptions.subscription",
     "XPath": "tidegate.documents.xpath",
@@ -62,6 +64,7 @@ _ON_DEMAND: Final = {
 }
 
 if TYPE_CHECKING:
+    from tidegate.documents.index import DocumentIndex
     from tidegate.documents.xpath import XPath, parse_xpath
     from tidegate.engine.index import Index
     from tidegate.engine.subscriptions.subscription import Subscription

@@ -86,13 +86,14 @@ class Documents:
         arrays, found = self.arrays, []
         node = int(arrays.first_text[element])
         while node >= 0:
-            found.append(self._characters(arrays.text_start[node], arrays.text_end[node]))
+            found.append(self.characters(arrays.text_start[node], arrays.text_end[node]))
             node = int(arrays.next_text[node])
         return found
 
     def value(self, element: int) -> str:
         """The string value of an element: all text in it."""
-        return self._characters(self.arrays.text_from[element], self.arrays.text_to[element])
+        return self.characters(self.arrays.text_from[element], self.arrays.text_to[element])
 
-    def _characters(self, start: int, end: int) -> str:
+    def characters(self, start: int, end: int) -> str:
+        """A stretch of the text."""
         return self.arrays.characters[start:end].tobytes().decode()
