@@ -23,6 +23,7 @@ NAMES = (
     "boxes",
     "papers",
     "overlay",
+    "pruning",
     "parametric",
     "churn",
     "pipeline",

@@ -45,6 +45,10 @@ class EventSample:
             found = found & self.met(part) if isinstance(node, And) else found | self.met(part)
         return found
 
+    def forget(self) -> None:
+        """Free the memory of what predicates were asked about; that is worked out again."""
+        self._met.clear()
+
     def _fulfilled(self, predicate: Predicate) -> int:
         key = told_apart(predicate)
         found = self._met.get(key)

@@ -17,8 +17,8 @@ def bench(
         list[str] | None,
         typer.Argument(
             metavar="[NAME]...",
-            help="Which of parse, relate, match, boxes, papers, overlay, parametric, churn, "
-            "pipeline, scale; all by default.",
+            help="Which of parse, relate, match, boxes, papers, overlay, pruning, "
+            "parametric, churn, pipeline, scale; all by default.",
         ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON lines.")] = False,

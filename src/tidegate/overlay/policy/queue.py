@@ -55,10 +55,10 @@ class PruningQueue:
 
     def __init__(self, kind: Kind, pruner: Pruner, rule: Rule, work: Work) -> None:
         self.held: dict[int, Filter] = {}
+        self.rule = rule
         self.found: float | None = None  # the share that the last round would have liked to prune
         self._kind = kind
         self._pruner = pruner
-        self._rule = rule
         self._work = work
         self._given: dict[int, Filter] = {}
         self._pruned: dict[int, int] = {}  # how often each of them was
@@ -197,14 +197,14 @@ class PruningQueue:
         return steps, anew
 
     def _waits(self, cost: float, rating: float, others: list[tuple[float, int]]) -> bool:
-        if self._rule.changes == "better":
+        if self.rule.changes == "better":
             return bool(others) and cost > others[0][0]
-        return self._rule.changes == "within" and cost > rating + self._rule.tolerance
+        return self.rule.changes == "within" and cost > rating + self.rule.tolerance
 
     def _goal(self, steps: list[_Step], done: int) -> int:
         """After how many prunings it is enough, of those done and left."""
-        if self._rule.share is not None:
-            return round(self._rule.share * (done + len(steps)))
+        if self.rule.share is not None:
+            return round(self.rule.share * (done + len(steps)))
         first = self._met(self._given.values())
         matched = first if not done else self._met(self.held.values())
         curve = [matched.bit_count()]

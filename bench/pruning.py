@@ -1,0 +1,289 @@
+"""What does pruning save, what does it cost, and where does it stop to pay?
+
+The experiments of Bittner, Hinze, "Subscription Tree Pruning: A Structure-Independent Routing
+Optimization for General-Purpose Publish/Subscribe Systems" (OTM 2006), section 5. The paper does
+not print how its values are drawn (`lab.auctions` says how ours are), so shapes can be compared,
+and numbers stand beside each other.
+
+**One broker.** 200,000 subscriptions of each class and of all of them, kept by counting, are pruned
+to shares of all prunings in steps of a hundredth. Which of 100,000 events match at least one of
+them is known for all events and all steps: what is pruned covers what it was before, so each step
+only has to look at the subscriptions that have changed. The time is that of single events, of which
+some are timed. The cut-off is what the brokers' own rule finds (`overlay.policy.cutoff`) in another
+sample of 4,096 events. Beside it stands the bend that a person would draw: the point of the curve
+of all events that is furthest below the line between its ends.
+
+**A line of five.** Brokers of the simulator that prune their own tables (`prune="after"`), with a
+twentieth of the subscriptions, spread evenly. What an event costs is the processor's time for all
+brokers on its way and what carries it between them.
+
+`TIDEGATE_PRUNING` in the environment is how many subscriptions there are; 200,000 if it is not
+given. Events are half as many.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+from bench.figure import Figure, timed
+from bench.papers_counting import PRINTED, PRINTED_IN_A_NETWORK, warm_up
+from tidegate.algebra.event_sample import EventSample
+from tidegate.lab.auctions import CLASSES, auctions
+from tidegate.overlay.attribute_pruner import SAMPLE
+from tidegate.overlay.attributes import AttributeFilter, Attributes
+from tidegate.overlay.messages import Publish
+from tidegate.overlay.policy import Choice
+from tidegate.overlay.policy.cutoff import cut_off
+from tidegate.overlay.policy.queue import Rule
+from tidegate.papers.counting.counting_table import CountingTable
+from tidegate.simulate.cost import FREE
+from tidegate.simulate.network import Network, Setup
+from tidegate.simulate.topology import line
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tidegate.lab.auctions import Auctions
+    from tidegate.overlay.broker import Broker
+
+SUBSCRIPTIONS = int(os.environ.get("TIDEGATE_PRUNING", "200000"))
+EVENTS = SUBSCRIPTIONS // 2
+LEARNED = max(500, SUBSCRIPTIONS // 10)  # events that selectivities are counted from
+TIMED = 300  # events
+LINE = SUBSCRIPTIONS // 20  # subscriptions in the line of brokers
+SENT = max(50, SUBSCRIPTIONS // 100)  # events in the line, at each level
+STEPS = 100  # of pruning
+TOLD = range(0, 101, 10)  # steps that are told
+SHARES = (0.0, 0.25, 0.5, 0.75, 0.9, 1.0)
+WITHIN = 0.05
+
+
+def run() -> Iterator[Figure]:
+    """Each class and all of them, in one broker and in a line of five."""
+    every: dict[str, list[int]] = {f"class {k}": [k] for k in CLASSES}
+    every["classes 1-3"] = [*CLASSES]
+    samples: list[EventSample] = []
+    for name, classes in every.items():
+        workload = auctions(SUBSCRIPTIONS, classes=classes)
+        if not samples:  # events are the same for all classes
+            for count, seed in ((EVENTS, 0), (SAMPLE, 3)):
+                events = workload.events(count, seed=seed).to_pylist()
+                samples.append(EventSample(events, workload.schema))
+        yield from one_broker(name, workload, *samples)
+        for sample in samples:
+            sample.forget()
+    for name, classes in every.items():
+        yield from five_brokers(name, auctions(LINE, classes=classes))
+
+
+# -- one broker
+
+
+@dataclass(frozen=True)
+class Level:
+    """A table after a share of all prunings."""
+
+    share: float
+    associations: int
+    event: float | None  # µs, where it was timed
+    matched: int  # of all events
+    sampled: int  # of the sample that the rule sees
+
+
+def one_broker(
+    name: str, workload: Auctions, every: EventSample, sample: EventSample
+) -> Iterator[Figure]:
+    """The table at each step of pruning, and at the cut-off."""
+    filters = list(workload.filters())
+    events = workload.events(TIMED, seed=2).to_pylist()
+    warm_up(filters[:200], events)
+    table = CountingTable(workload.schema)
+    for number, f in enumerate(filters):
+        table.add(number, f)
+    for event in workload.events(LEARNED, seed=1).to_pylist():
+        table.matching(event)
+    levels = list(pruned(table, events, every, sample))
+    found = cut_off([level.sampled for level in levels])
+    bend = drawn([level.matched for level in levels])
+    for place in sorted({*(step for step in TOLD if step < len(levels)), found}):
+        yield told(name, levels, place, cut=place == found)
+    yield Figure(
+        f"pruning, {name}: cut-off, in hundredths of all prunings", found, bend, None, "points",
+        note=f"baseline: the bend that a person would draw; by a sample of {SAMPLE:,} events",
+        aim="within 5 points of the bend that a person would draw",
+        met=abs(found - bend) <= 100 * WITHIN,
+    )  # fmt: skip
+
+
+def pruned(
+    table: CountingTable, events: list[Any], every: EventSample, sample: EventSample
+) -> Iterator[Level]:
+    """Prune step by step; which events match is looked up for what has changed."""
+    total, done = table.prunings_left, 0
+    seen = matched = 0
+    changed = range(len(table))
+    for step in range(STEPS + 1):
+        before = table._queue.pruned[: len(table)].copy()
+        goal = round(total * step / STEPS)
+        done += table.prune(goal - done) if goal > done else 0
+        if step:
+            changed = (table._queue.pruned[: len(table)] != before).nonzero()[0].tolist()
+        for number in changed:
+            tree = table.filter(number).tree
+            matched |= every.met(tree)
+            seen |= sample.met(tree)
+        spent = time_of(table, events) if step % 5 == 0 else None
+        share = step / STEPS
+        yield Level(share, table.associations, spent, matched.bit_count(), seen.bit_count())
+
+
+def time_of(table: CountingTable, events: list[Any]) -> float:
+    """What an event takes, in µs."""
+    with timed() as watch:
+        for event in events:
+            table.matching(event)
+    return watch.seconds / len(events) * 1e6
+
+
+def drawn(curve: list[int]) -> int:
+    """The step at which a curve is furthest below the line between its ends."""
+    rise = (curve[-1] - curve[0]) / (len(curve) - 1)
+    return max(range(len(curve)), key=lambda i: curve[0] + rise * i - curve[i])
+
+
+def told(name: str, levels: list[Level], place: int, *, cut: bool) -> Figure:
+    """One level beside the table as it was."""
+    first, last, level = levels[0], levels[-1], levels[place]
+    near = min((x for x in levels if x.event is not None), key=lambda x: abs(x.share - level.share))
+    assert near.event is not None
+    assert first.event is not None
+    relief = (first.associations - level.associations) / (first.associations - last.associations)
+    printed = f"; paper: {PRINTED[name]}" if cut else ""
+    what = "the cut-off" if cut else f"{level.share:.0%} pruned"
+    return Figure(
+        f"pruning, {name}: event in one broker, {what}",
+        near.event, first.event, first.event / near.event, "µs",
+        note=f"{level.share:.0%} of all prunings; {level.associations:,} associations, "
+        f"{relief:.0%} of the relief; {1 - near.event / first.event:.0%} less time (at "
+        f"{near.share:.0%}); {level.matched:,} of {EVENTS:,} events match, "
+        f"{level.matched - first.matched:,} more; baseline: nothing pruned{printed}",
+    )  # fmt: skip
+
+
+# -- a line of five
+
+
+@dataclass(frozen=True)
+class Flow:
+    """A network at a share of all prunings."""
+
+    label: str
+    share: float
+    associations: int
+    event: float  # µs
+    carried: int  # events over links
+    delivered: int
+
+
+def five_brokers(name: str, workload: Auctions) -> Iterator[Figure]:
+    """The same subscriptions and events at several shares, and at the cut-off."""
+    network, brokers = settled(workload)
+    found = [found_by(broker) for broker in brokers]
+    cut = sum(found) / len(found)
+    goals = sorted([*((share, f"{share:.0%} pruned") for share in SHARES), (cut, "the cut-off")])
+    events = workload.events(SENT, seed=2).to_pylist()
+    flows = []
+    for goal, label in goals:
+        for broker, own in zip(brokers, found, strict=True):
+            prune_to(broker, own if label == "the cut-off" else goal)
+        flows.append(flow(network, brokers, events, label, goal))
+    first, last = flows[0], flows[-1]
+    for each in flows:
+        assert each.delivered == first.delivered, name
+        relief = (first.associations - each.associations) / (first.associations - last.associations)
+        printed = f"; paper: {PRINTED_IN_A_NETWORK[name]}" if each.label == "the cut-off" else ""
+        more = round((each.carried - first.carried) / len(events) * 1e5)
+        yield Figure(
+            f"pruning, {name}: event in a line of five, {each.label}",
+            each.event, first.event, first.event / each.event, "µs",
+            note=f"{each.share:.0%} of all prunings; {each.associations:,} associations in all "
+            f"brokers, {relief:.0%} of the relief; {1 - each.event / first.event:.0%} less time; "
+            f"{each.carried / len(events):.2f} links an event, {more:,} more for 100,000 events; "
+            f"{LINE:,} subscriptions, {len(events):,} events; baseline: nothing pruned{printed}",
+        )  # fmt: skip
+
+
+def settled(workload: Auctions) -> tuple[Network, list[Broker]]:
+    """Five brokers with a client each, who have what they want, and have seen some events."""
+    kind = Attributes(workload.schema)
+    choice = Choice("identity", prune="after", index="counting")
+    network = Network(line(5), kind, choice, setup=Setup(check="off", memory=0), costs=FREE)
+    clients = [network.client(f"c{i}", name) for i, name in enumerate(network.nodes)]
+    network.run()
+    random = Random(1)
+    for f in workload.filters():
+        random.choice(clients).subscribe(AttributeFilter(f))
+        network.run()
+    for event in workload.events(LEARNED, seed=1).to_pylist():
+        random.choice(clients).publish(event)
+        network.run()
+    brokers = [node.broker for node in network.nodes.values()]
+    for broker in brokers:
+        pruner = broker.notes.pruner
+        assert pruner is not None
+        pruner.learn(pruner.summary())
+    return network, brokers
+
+
+def found_by(broker: Broker) -> float:
+    """How far a broker would prune its table."""
+    queue = broker.routing.wanted.pruned
+    assert queue is not None
+    broker.routing.wanted.prune(0.0)
+    assert queue.found is not None
+    return queue.found
+
+
+def prune_to(broker: Broker, share: float) -> None:
+    """Let a broker prune its table up to a share."""
+    queue = broker.routing.wanted.pruned
+    assert queue is not None
+    queue.rule = Rule(share)
+    broker.routing.wanted.prune()
+
+
+def flow(
+    network: Network, brokers: list[Broker], events: list[Any], label: str, share: float
+) -> Flow:
+    """Publish events at all brokers, and see how far they go."""
+    clients, random = list(network.clients.values()), Random(2)
+    carried, delivered = over_links(network), deliveries(network)
+    with timed() as watch:
+        for event in events:
+            random.choice(clients).publish(event)
+            network.run()
+    return Flow(
+        label,
+        share,
+        sum(broker.routing.wanted._index._structure.associations for broker in brokers),  # type: ignore[attr-defined]
+        watch.seconds / len(events) * 1e6,
+        over_links(network) - carried,
+        deliveries(network) - delivered,
+    )
+
+
+def over_links(network: Network) -> int:
+    """How many events went over links."""
+    return sum(
+        lane.traffic.messages[Publish]
+        for node in network.nodes.values()
+        for lane in node.outgoing.values()
+    )
+
+
+def deliveries(network: Network) -> int:
+    """How many notifications there were."""
+    return sum(node.done.notifications for node in network.nodes.values())
