@@ -77,6 +77,7 @@ def run() -> Iterator[Figure]:
         yield from one_update(index, count)
     for work in (Trading(), Highway()):
         for index, events in EVENTS.items():
+            react(work, index=index, events=events, seconds=0.2)  # loads the kernels
             for rate, seconds in RATES.items():
                 yield from network(work, index, rate, events, seconds)
 
