@@ -19,16 +19,9 @@ from tests.overlay.histories import POOLS, Pool, pool
 from tidegate.errors import TidegateError
 from tidegate.filters.expression import MAX_DEPTH as MAX_PARENTHESES
 from tidegate.filters.values import normal
+from tidegate.overlay.attribute_events import MAX_DEPTH, plain_event
 from tidegate.overlay.attributes import Attributes
-from tidegate.overlay.encoding import (
-    MAX_DEPTH,
-    decode,
-    encode,
-    event_size,
-    plain_event,
-    plain_whole,
-    read_whole,
-)
+from tidegate.overlay.encoding import decode, encode, plain_whole, read_whole
 from tidegate.overlay.form import LARGEST
 from tidegate.overlay.messages import (
     Acknowledge,
@@ -129,7 +122,7 @@ def test_every_message_comes_back_and_encodes_to_the_same_bytes(kind: str) -> No
             assert same(message.event, again.event)
             assert (again.number, again.publisher) == (message.number, message.publisher)
             empty = len(encode(Publish(message.number, {}, message.publisher), own)) - len("{}")
-            assert event_size(message.event) == len(data) - empty
+            assert own.event_size(message.event) == len(data) - empty
         else:
             assert again == message
         if isinstance(message, Change | Advertise):

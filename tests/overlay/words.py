@@ -9,6 +9,7 @@ from itertools import pairwise
 from typing import Final
 
 from tidegate.errors import FilterError
+from tidegate.overlay.attribute_events import AttributeEvents
 from tidegate.overlay.filter import Event, Filter, Merger, Plain, Pruning
 from tidegate.overlay.scan import ScanIndex
 
@@ -143,7 +144,7 @@ class WordPruner:
         return known[word] / max(1, sum(known.values()))
 
 
-class WordKind:
+class WordKind(AttributeEvents):
     """The kind; all words are equally likely."""
 
     name: Final = "words"

@@ -16,6 +16,7 @@ from tests import ROOT
 from tests.overlay.words import Words
 from tests.simulate.networks import between, network
 from tidegate.cli import app
+from tidegate.overlay.attributes import Attributes
 from tidegate.overlay.messages import (
     Acknowledge,
     Advertise,
@@ -110,7 +111,7 @@ F, G = Words(frozenset("f")), Words(frozenset("g"))
     ],
 )
 def test_messages_in_a_few_words(message: Message, said: str) -> None:
-    assert describe(message) == said
+    assert describe(message, Attributes()) == said
 
 
 def test_a_picture_shows_every_broker_and_link() -> None:

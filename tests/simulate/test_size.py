@@ -66,7 +66,7 @@ def test_other_messages_do_too(message: Message) -> None:
 @given(numbers, st.text(max_size=5), st.text(max_size=5))
 def test_an_event_has_two_sizes(number: int, publisher: str, text: str) -> None:
     event = {"x": 1.5, "text": text, "day": dt.date(2024, 1, 1), "sum": Decimal("1.50")}
-    first, onward = publish_sizes(number, event, publisher)
+    first, onward = publish_sizes(KIND, number, event, publisher)
     assert first == len(encode(Publish(number, event), KIND))
     assert onward == len(encode(Publish(number, event, publisher), KIND))
 

@@ -5,6 +5,7 @@ an event travels only where somebody wants it. From the bottom up:
 
 - `filter`: what a broker has to know about filters, of whatever kind
 - `attributes`: filters on attributes, which is what Tidegate's language says
+- `attribute_events`: how events are written that are attributes with values
 - `attribute_pruner`: what can be left out of them, by what was seen of events
 - `scan`: an index that asks one filter after the other, for kinds without a better one
 - `difference`: how a set of filters has changed

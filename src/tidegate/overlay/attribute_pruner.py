@@ -36,8 +36,8 @@ from tidegate.filters.expression import (
 )
 from tidegate.filters.meaning import allowed
 from tidegate.filters.schema import Schema
+from tidegate.overlay.attribute_events import plain_event, read_event
 from tidegate.overlay.attributes import AttributeFilter
-from tidegate.overlay.encoding import plain_event, read_event
 from tidegate.overlay.filter import Event, Filter, Merger, Plain, Pruning
 from tidegate.papers.counting.tree_bytes import normal
 

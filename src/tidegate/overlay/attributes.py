@@ -25,6 +25,7 @@ from tidegate.filters.moved import moved, remade
 from tidegate.filters.notation import read_tree, reread, spell_tree
 from tidegate.filters.schema import Schema
 from tidegate.filters.values import Constant
+from tidegate.overlay.attribute_events import AttributeEvents
 from tidegate.overlay.filter import Event, Filter, Merger, Plain, Pruner
 from tidegate.overlay.structures import (
     FilterStructure,
@@ -252,7 +253,7 @@ class AttributeUnion:
                 self._structure.add(number, language.Filter.of(tree, self._schema))
 
 
-class Attributes:
+class Attributes(AttributeEvents):
     """The kind of attribute filters, all read under one schema.
 
     A distribution says how likely values are; without one there is no imperfect merging. All

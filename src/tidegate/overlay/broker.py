@@ -34,7 +34,6 @@ from typing import Any, Final
 
 from tidegate.errors import TidegateError
 from tidegate.overlay.difference import Difference
-from tidegate.overlay.encoding import event_size
 from tidegate.overlay.filter import Filter, Kind, Plain
 from tidegate.overlay.form import flaw, is_number
 from tidegate.overlay.link import Link
@@ -259,7 +258,7 @@ class Broker:
     def _event_refusal(self, link: Link, came: Publish) -> str | None:
         """Why a client's event cannot be taken, if it cannot."""
         try:
-            size = event_size(came.event)
+            size = self.kind.event_size(came.event)
         except TidegateError as error:
             return str(error)
         if size > self.settings.event_size:

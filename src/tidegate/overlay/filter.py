@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
-Event: TypeAlias = Mapping[str, Any]
-"""An event's content."""
+Event: TypeAlias = Any
+"""An event's content, as its kind takes it: attributes with values, a document."""
 
 Plain: TypeAlias = Any
 """Plain data, as JSON has it: lists, strings, numbers, truth values, None."""
@@ -182,7 +182,7 @@ class Pruner(Protocol):
 
 
 class Kind(Protocol):
-    """A kind of filters: how they are written down, kept and merged."""
+    """A kind of filters: how they, and the events they are about, are written down and kept."""
 
     @property
     def name(self) -> str:
@@ -231,3 +231,15 @@ class Kind(Protocol):
 
     def event_refusal(self, event: object) -> str | None:
         """Why this cannot be taken as an event, if it cannot."""
+
+    def plain_event(self, event: Event) -> Plain:
+        """An event as plain data; `TidegateError` if it cannot be written."""
+
+    def read_event(self, plain: Plain) -> Event:
+        """The event that was written so; `TidegateError` or ValueError if none was."""
+
+    def event_size(self, event: Event) -> int:
+        """The bytes that an event takes in a message; `TidegateError` if it cannot be written."""
+
+    def show_event(self, event: Event) -> str:
+        """An event in a few words, for people."""

@@ -219,7 +219,7 @@ class Network:
             node.done.unpublished += 1
             return
         name = seat.client.name
-        size, onward = publish_sizes(number, event, f"{node.name}/{name}")
+        size, onward = publish_sizes(self.kind, number, event, f"{node.name}/{name}")
         trace = Flight(self.clock.now, onward), None
         self._hear(node, Waiting(name, Publish(number, event), size, trace, -1))
 

@@ -5,8 +5,9 @@ arrives, as Mermaid or as plain text. Acknowledgements and greetings are left ou
 """
 
 from collections.abc import Iterable
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
+from tidegate.overlay.filter import Kind
 from tidegate.overlay.messages import (
     Acknowledge,
     Advertise,
@@ -89,10 +90,12 @@ class Recorder:
 
     def _note(self, start: str, end: str, message: Message | Deliver) -> None:
         if self._everything or isinstance(message, Change | Advertise | Publish | Deliver | Refuse):
-            self.steps.append(Step(self._network.now, start, end, describe(message)))
+            self.steps.append(
+                Step(self._network.now, start, end, describe(message, self._network.kind))
+            )
 
 
-def describe(message: Message | Deliver) -> str:
+def describe(message: Message | Deliver, kind: Kind) -> str:
     """A message in a few words."""
     match message:
         case Change(seq, add, update, remove, whole) | Advertise(seq, add, update, remove, whole):
@@ -104,7 +107,7 @@ def describe(message: Message | Deliver) -> str:
             return f"{name} {seq}: {everything}{', '.join(said)}"
         case Publish(number, event) | Deliver(_, event, _, number):
             name = "publish" if isinstance(message, Publish) else "deliver"
-            return f"{name} {number}: {_attributes(event)}"
+            return f"{name} {number}: {kind.show_event(event)}"
         case Acknowledge(seq):
             return f"acknowledge {seq}"
         case Refuse(_, _, reason):
@@ -113,7 +116,3 @@ def describe(message: Message | Deliver) -> str:
             return f"hello: life {life}, heard {heard} of life {heard_life}"
         case Report(number, memory, bandwidth, share):
             return f"report {number}: memory {memory}, bandwidth {bandwidth}, share {share}"
-
-
-def _attributes(event: Any) -> str:
-    return ", ".join(f"{name}={value}" for name, value in event.items())

@@ -9,7 +9,7 @@ import json
 from collections.abc import Sized
 from typing import Final
 
-from tidegate.overlay.encoding import encode, plain_event
+from tidegate.overlay.encoding import encode
 from tidegate.overlay.filter import Event, Filter, Kind, Plain
 from tidegate.overlay.messages import Advertise, Change, Entry, Message
 
@@ -61,9 +61,9 @@ class Sizes:
         return known[1] + len(str(entry.id)) + len("[,]")
 
 
-def publish_sizes(number: int, event: Event, publisher: str) -> tuple[int, int]:
+def publish_sizes(kind: Kind, number: int, event: Event, publisher: str) -> tuple[int, int]:
     """The bytes of an event as its publisher sends it, and between brokers, who name that one."""
-    first = len(_json(["publish", "", number, plain_event(event)]))
+    first = len(_json(["publish", "", number, kind.plain_event(event)]))
     return first, first + len(_json(publisher)) - len('""')
 
 
