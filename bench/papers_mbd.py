@@ -11,6 +11,7 @@ and in two (Fig. 13). What is found is checked against the box store.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 from bench.figure import Figure, timed
@@ -33,6 +34,7 @@ SUBSCRIPTIONS = padres.SUBSCRIPTIONS
 FEWER = padres.FEWER  # for imperfect merging
 EVENTS = 640
 ASKED = 2_000  # new subscriptions, as in each point of the paper's Fig. 13
+ROUNDS = 3
 GROWING = "B"  # the set whose growth is followed; the paper's index grows to about 5,000 predicates
 POINTS = (0.01, 0.05, 0.25, 0.5, 1.0)  # of all subscriptions, up to which Fig. 13 is followed
 SETS: dict[str, Callable[[int], Padres]] = {"A": padres.set_a, "B": padres.set_b}
@@ -159,16 +161,17 @@ def inserting_into(name: str, table: MBD, draw: Callable[..., Padres]) -> Iterat
         handles[boxes.add(table.get(number))] = number
     costs: dict[str, float] = {}
     answers: dict[str, list[Any]] = {}
-    for way, own, phases in (
-        ("two phases, no cache", plain, 2),
-        ("one phase, no cache", plain, 1),
-        ("two phases", table, 2),
-        ("one phase", table, 1),
-    ):
-        own.relations(new[0], phases=phases)
-        with timed() as watch:
-            answers[way] = [own.relations(f, phases=phases) for f in new]
-        costs[way] = watch.seconds / ASKED * 1e6
+    for _ in range(ROUNDS):  # by turns, the best counts
+        for way, own, phases in (
+            ("two phases, no cache", plain, 2),
+            ("one phase, no cache", plain, 1),
+            ("two phases", table, 2),
+            ("one phase", table, 1),
+        ):
+            own.relations(new[0], phases=phases)
+            with timed() as watch:
+                answers[way] = [own.relations(f, phases=phases) for f in new]
+            costs[way] = min(costs.get(way, inf), watch.seconds / ASKED * 1e6)
     with timed() as boxed:
         expected = [(boxes.containing(f).tolist(), boxes.contained(f).tolist()) for f in new]
     for i, (above, below) in enumerate(expected):

@@ -15,7 +15,7 @@ from tests import families
 from tests.engine.boxes.box_oracle import SCHEMAS, some_event, some_filter
 from tidegate.engine.boxes.box_store import BoxStore
 
-__all__ = ["SCHEMAS", "Boxes", "Structure", "agree"]
+__all__ = ["QUESTIONS", "SCHEMAS", "Boxes", "Structure", "agree", "some_event", "some_filter"]
 
 QUESTIONS = ("containing", "contained", "overlapping")
 
