@@ -17,5 +17,6 @@ an overlap may be claimed, never the other way round.
 - `counting`: predicates counted, Boolean trees in bytes and pruned (Bittner, Hinze 2006)
 - `poset`: filters under the filters that cover them (Jayaram, Jayalath, Eugster 2010)
 - `negative`: the part of the content space that no filter covers (Jafarpour and others 2008)
+- `xtrie`: tree patterns in one trie of substrings (Chan, Felber, Garofalakis, Rastogi 2002)
 - `xsearch`: tree patterns that contain each other (Chand, Felber, Garofalakis 2005)
 """
