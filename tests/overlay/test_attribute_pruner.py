@@ -9,8 +9,8 @@ import pytest
 
 import tidegate as tg
 from tests.overlay.histories import attributes
-from tidegate.algebra.prune import best_pruning
-from tidegate.algebra.selectivity import estimate
+from tidegate.algebra.prune import best_pruning, merge_by_pruning, prune
+from tidegate.algebra.selectivity import Selectivities, estimate
 from tidegate.filters.filter import Filter as InLanguage
 from tidegate.overlay import attribute_pruner as module
 from tidegate.overlay.attribute_pruner import AttributePruner
@@ -117,6 +117,19 @@ def test_a_disjunction_is_pruned_to_a_merger() -> None:
     assert not pruner.mergers(filters, 0.0, None)
 
 
+@pytest.mark.parametrize("seed", range(10))
+def test_a_disjunction_is_pruned_as_the_algebra_would_prune_it(seed: int) -> None:
+    rng = Random(seed)
+    kind = Attributes()
+    pruner = learned(kind, rng.choices(EVERY, k=50))
+    conjunctions = [f"x = 1 AND y {rng.choice('<>=')} {n} AND s >= 'a'" for n in range(3)]
+    members = [kind.parse(text).filter for text in (*conjunctions, f"x = {seed % 3} AND y = 1")]
+    limit = rng.choice([0.0, 0.05, 0.3])
+    shares = Selectivities(pruner._share)
+    whole = merge_by_pruning(members, shares, steps=0).filter
+    assert pruner._narrowest(members, limit).filter == prune(whole, shares, limit=limit).filter
+
+
 @pytest.mark.parametrize("typed", [False, True])
 def test_degradations_are_those_of_the_algebra(typed: bool) -> None:
     own = attributes(2, typed=typed)
@@ -145,7 +158,7 @@ def test_the_estimated_selectivity_lies_between_its_own_bounds(seed: int) -> Non
         f = kind.parse(conditions(rng, 3))
         for each in (f, *path(pruner, f)):
             share = sum(each.matches(event) for event in events) / len(events)
-            bounds = estimate(each.filter, pruner._share)
+            bounds = estimate(each.filter, pruner._known.share)
             assert bounds.minimum - 1e-9 <= share <= bounds.maximum + 1e-9
             assert bounds.minimum - 1e-9 <= bounds.average <= bounds.maximum + 1e-9
 

@@ -1,11 +1,12 @@
 """What can be left out of filters on attributes, by what was seen of events?
 
 The `Pruner` of attribute filters. Selectivities of predicates are shares of the events that were
-counted (`algebra.value_counts`); those of filters follow from them, with the least, the average and
-the greatest that is possible (`algebra.selectivity`). All prunings of a tree (`algebra.prune` says
-what they are) are tried in one walk: each node knows its own selectivity, and what it would be
-without each of the parts that could be left out below it. Of equal ones, the pruning that leaves
-fewest predicates is best, then the one that comes first.
+counted (`algebra.value_counts`), and of half an event where none has fulfilled them: a value that
+nobody has seen yet is not one that never comes. Those of filters follow from them, with the least,
+the average and the greatest that is possible (`algebra.selectivity`). All prunings of a tree
+(`algebra.prune` says what they are) are tried in one walk: each node knows its own selectivity, and
+what it would be without each of the parts that could be left out below it. Of equal ones, the
+pruning that leaves fewest predicates is best, then the one that comes first.
 
 How many events match is looked up in a sample: the last few thousand events that were counted.
 
@@ -18,7 +19,7 @@ from itertools import islice
 from typing import Final, NamedTuple, TypeAlias
 
 from tidegate.algebra.event_sample import EventSample, told_apart
-from tidegate.algebra.prune import merge_by_pruning, prune
+from tidegate.algebra.prune import merge_by_pruning
 from tidegate.algebra.selectivity import Selectivities, Selectivity, degradation, estimate
 from tidegate.algebra.value_counts import ValueCounts
 from tidegate.filters import filter as language
@@ -45,6 +46,7 @@ SAMPLE: Final = 4_096  # events
 MOST_PREDICATES: Final = 128  # of a filter that is pruned
 _MERGED: Final = 8  # filters in one disjunction, at most
 _TRIED: Final = 32  # predicates that are tried in the place of one
+_RARE: Final = 0.5  # of an event: what no event has fulfilled yet, one may
 _REMEMBERED: Final = 2**18  # filters whose best prunings are
 
 _Triple: TypeAlias = tuple[float, float, float]
@@ -139,9 +141,11 @@ class AttributePruner:
         return known[1]
 
     def _best(self, f: Filter) -> Pruning | None:
-        if self.learned is None:
-            return None
-        tree = normal(_tree(f))
+        return None if self.learned is None else self._least(_tree(f))
+
+    def _least(self, given: Node) -> Pruning | None:
+        """The tree with one part left out, where that costs least; None if it is too large."""
+        tree = normal(given)
         if sum(1 for _ in islice(predicates(tree), MOST_PREDICATES + 1)) > MOST_PREDICATES:
             return None
         before, _, options = self._options(tree)
@@ -178,7 +182,8 @@ class AttributePruner:
         key = told_apart(predicate)
         share = self._shares.get(key)
         if share is None:
-            share = self._shares[key] = self._known.share(predicate)
+            rare = _RARE / max(1, self._known.seen)
+            share = self._shares[key] = max(self._known.share(predicate), min(1.0, rare))
         return share
 
     def _filter(self, tree: Node) -> AttributeFilter:
@@ -259,13 +264,24 @@ class AttributePruner:
         trees = [language.Filter.of(normal(_tree(f)), self._schema) for f in members]
         if len(own) < 2:
             return None
-        shares = Selectivities(self._share)
-        whole = merge_by_pruning(trees, shares, steps=0).filter
-        merged = self._filter(prune(whole, shares, limit=imt).filter.tree)
+        merged = self._narrowest(trees, imt)
         cost = self.cost(merged, members, None)
         if merged.size > max(f.size for f in members) or cost > imt:
             return None
         return Merger(merged, tuple(own), cost)
+
+    def _narrowest(self, members: list[language.Filter], limit: float) -> AttributeFilter:
+        """The members' disjunction, pruned again and again as `algebra.prune.prune` would do it."""
+        shares = Selectivities(self._share)
+        done = merge_by_pruning(members, shares, steps=0).filter
+        first, _, _ = self._options(done.tree)
+        while (following := self._least(done.tree)) is not None:
+            alone = language.Filter.of(_tree(following.filter), self._schema)
+            tidied = merge_by_pruning([alone], shares, steps=0).filter
+            if _degradation(first, self._options(tidied.tree)[0]) > limit:
+                break
+            done = tidied
+        return self._filter(done.tree)
 
     def cost(
         self, merger: Filter, members: Iterable[Filter], advertised: Sequence[Filter] | None, /
