@@ -6,16 +6,23 @@ not print how its values are drawn (`lab.auctions` says how ours are), so shapes
 and numbers stand beside each other.
 
 **One broker.** 200,000 subscriptions of each class and of all of them, kept by counting, are pruned
-to shares of all prunings in steps of a hundredth. Which of 100,000 events match at least one of
-them is known for all events and all steps: what is pruned covers what it was before, so each step
-only has to look at the subscriptions that have changed. The time is that of single events, of which
-some are timed. The cut-off is what the brokers' own rule finds (`overlay.policy.cutoff`) in another
-sample of 4,096 events. Beside it stands the bend that a person would draw: the point of the curve
-of all events that is furthest below the line between its ends.
+to shares of all prunings in steps of a hundredth. Selectivities are counted from the same 100,000
+events of which is told how many match, as in the paper; how many of 10,000 others do is told, too.
+Which events match is known for all events and all steps: what is pruned covers what it was before,
+so each step only has to look at the subscriptions that have changed. The time is that of single
+events, of which some are timed. The cut-off is what the brokers' own rule finds
+(`overlay.policy.cutoff`) in the 4,096 events that it remembers. Beside it stands the bend that a
+person would draw: the point of the curve of all events that is furthest below the line between its
+ends.
 
 **A line of five.** Brokers of the simulator that prune their own tables (`prune="after"`), with a
-twentieth of the subscriptions, spread evenly. What an event costs is the processor's time for all
-brokers on its way and what carries it between them.
+fiftieth of the subscriptions, spread evenly; they have counted other events than those that follow.
+What an event costs is the processor's time for all brokers on its way and what carries it between
+them.
+
+**Policies.** All ways to prune, replace and merge by name, and some compositions, in the same line
+with a hundredth of the subscriptions, of all classes: what is sent to tell neighbours what is
+wanted, what stands in the tables, and how far events go.
 
 `TIDEGATE_PRUNING` in the environment is how many subscriptions there are; 200,000 if it is not
 given. Events are half as many.
@@ -31,10 +38,11 @@ from typing import TYPE_CHECKING, Any
 from bench.figure import Figure, timed
 from bench.papers_counting import PRINTED, PRINTED_IN_A_NETWORK, warm_up
 from tidegate.algebra.event_sample import EventSample
+from tidegate.filters.expression import predicates
 from tidegate.lab.auctions import CLASSES, auctions
 from tidegate.overlay.attribute_pruner import SAMPLE
 from tidegate.overlay.attributes import AttributeFilter, Attributes
-from tidegate.overlay.messages import Publish
+from tidegate.overlay.messages import Change, Publish
 from tidegate.overlay.policy import Choice
 from tidegate.overlay.policy.cutoff import cut_off
 from tidegate.overlay.policy.queue import Rule
@@ -51,14 +59,30 @@ if TYPE_CHECKING:
 
 SUBSCRIPTIONS = int(os.environ.get("TIDEGATE_PRUNING", "200000"))
 EVENTS = SUBSCRIPTIONS // 2
-LEARNED = max(500, SUBSCRIPTIONS // 10)  # events that selectivities are counted from
+LEARNED = max(500, SUBSCRIPTIONS // 10)  # events that brokers of the line have counted
+OTHERS = max(100, SUBSCRIPTIONS // 20)  # events that were not counted
 TIMED = 300  # events
-LINE = SUBSCRIPTIONS // 20  # subscriptions in the line of brokers
+LINE = SUBSCRIPTIONS // 50  # subscriptions in the line of brokers
 SENT = max(50, SUBSCRIPTIONS // 100)  # events in the line, at each level
+PATIENCE = 11.0  # seconds until brokers have pruned
+FEW = SUBSCRIPTIONS // 100  # subscriptions in the line, for each policy
 STEPS = 100  # of pruning
 TOLD = range(0, 101, 10)  # steps that are told
 SHARES = (0.0, 0.25, 0.5, 0.75, 0.9, 1.0)
 WITHIN = 0.05
+POLICIES = {
+    "identity": Choice("identity"),
+    "identity, pruned before": Choice("identity", prune="before"),
+    "identity, pruned after": Choice("identity", prune="after"),
+    "identity, pruned after as agreed": Choice("identity", prune="after", agreed=True),
+    "identity, pruned before and after": Choice("identity", prune="both"),
+    "replacement": Choice("replacement"),
+    "covering": Choice("covering"),
+    "covering, pruned before": Choice("covering", prune="before"),
+    "covering, pruned before and after": Choice("covering", prune="both"),
+    "merging by pruning, IMT 0.001": Choice("merging", by="pruning", imt=0.001),
+    "subsumption, pruned before": Choice("subsumption", prune="before"),
+}
 
 
 def run() -> Iterator[Figure]:
@@ -69,7 +93,7 @@ def run() -> Iterator[Figure]:
     for name, classes in every.items():
         workload = auctions(SUBSCRIPTIONS, classes=classes)
         if not samples:  # events are the same for all classes
-            for count, seed in ((EVENTS, 0), (SAMPLE, 3)):
+            for count, seed in ((EVENTS, 0), (OTHERS, 3)):
                 events = workload.events(count, seed=seed).to_pylist()
                 samples.append(EventSample(events, workload.schema))
         yield from one_broker(name, workload, *samples)
@@ -77,6 +101,7 @@ def run() -> Iterator[Figure]:
             sample.forget()
     for name, classes in every.items():
         yield from five_brokers(name, auctions(LINE, classes=classes))
+    yield from policies()
 
 
 # -- one broker
@@ -89,12 +114,13 @@ class Level:
     share: float
     associations: int
     event: float | None  # µs, where it was timed
-    matched: int  # of all events
-    sampled: int  # of the sample that the rule sees
+    matched: int  # of all events that were counted
+    sampled: int  # of those that a broker remembers
+    others: int  # of events that were not counted
 
 
 def one_broker(
-    name: str, workload: Auctions, every: EventSample, sample: EventSample
+    name: str, workload: Auctions, every: EventSample, others: EventSample
 ) -> Iterator[Figure]:
     """The table at each step of pruning, and at the cut-off."""
     filters = list(workload.filters())
@@ -103,9 +129,8 @@ def one_broker(
     table = CountingTable(workload.schema)
     for number, f in enumerate(filters):
         table.add(number, f)
-    for event in workload.events(LEARNED, seed=1).to_pylist():
-        table.matching(event)
-    levels = list(pruned(table, events, every, sample))
+    count_all(table, every)
+    levels = list(pruned(table, events, every, others))
     found = cut_off([level.sampled for level in levels])
     bend = drawn([level.matched for level in levels])
     for place in sorted({*(step for step in TOLD if step < len(levels)), found}):
@@ -118,12 +143,23 @@ def one_broker(
     )  # fmt: skip
 
 
+def count_all(table: CountingTable, every: EventSample) -> None:
+    """Let a table have counted all events, as if it had been asked about one after the other."""
+    counts = table._selectivities
+    counts.seen = EVENTS
+    for variable in range(table._predicates.width):
+        if table._predicates.uses(variable):
+            met = every.met(table._predicates[variable])
+            counts.fulfilled[variable] = met.bit_count()
+
+
 def pruned(
-    table: CountingTable, events: list[Any], every: EventSample, sample: EventSample
+    table: CountingTable, events: list[Any], every: EventSample, others: EventSample
 ) -> Iterator[Level]:
     """Prune step by step; which events match is looked up for what has changed."""
     total, done = table.prunings_left, 0
-    seen = matched = 0
+    matched = beside = 0
+    recent = (1 << min(SAMPLE, EVENTS)) - 1
     changed = range(len(table))
     for step in range(STEPS + 1):
         before = table._queue.pruned[: len(table)].copy()
@@ -134,17 +170,20 @@ def pruned(
         for number in changed:
             tree = table.filter(number).tree
             matched |= every.met(tree)
-            seen |= sample.met(tree)
+            beside |= others.met(tree)
         spent = time_of(table, events) if step % 5 == 0 else None
-        share = step / STEPS
-        yield Level(share, table.associations, spent, matched.bit_count(), seen.bit_count())
+        counts = (found.bit_count() for found in (matched, matched & recent, beside))
+        yield Level(step / STEPS, table.associations, spent, *counts)
 
 
 def time_of(table: CountingTable, events: list[Any]) -> float:
-    """What an event takes, in µs."""
+    """What an event takes, in µs; what it adds to the counts is taken back."""
+    counts = table._selectivities
+    seen, fulfilled = counts.seen, counts.fulfilled.copy()
     with timed() as watch:
         for event in events:
             table.matching(event)
+    counts.seen, counts.fulfilled = seen, fulfilled
     return watch.seconds / len(events) * 1e6
 
 
@@ -169,7 +208,9 @@ def told(name: str, levels: list[Level], place: int, *, cut: bool) -> Figure:
         note=f"{level.share:.0%} of all prunings; {level.associations:,} associations, "
         f"{relief:.0%} of the relief; {1 - near.event / first.event:.0%} less time (at "
         f"{near.share:.0%}); {level.matched:,} of {EVENTS:,} events match, "
-        f"{level.matched - first.matched:,} more; baseline: nothing pruned{printed}",
+        f"{level.matched - first.matched:,} more; of events that were not counted before, "
+        f"{level.others / OTHERS:.1%} after {first.others / OTHERS:.1%}; "
+        f"baseline: nothing pruned{printed}",
     )  # fmt: skip
 
 
@@ -268,11 +309,17 @@ def flow(
     return Flow(
         label,
         share,
-        sum(broker.routing.wanted._index._structure.associations for broker in brokers),  # type: ignore[attr-defined]
+        sum(associations(broker) for broker in brokers),
         watch.seconds / len(events) * 1e6,
         over_links(network) - carried,
         deliveries(network) - delivered,
     )
+
+
+def associations(broker: Broker) -> int:
+    """How many predicates are associated with entries, if a broker's table counts them."""
+    structure = broker.routing.wanted._index._structure  # type: ignore[attr-defined]
+    return len(structure._associations) if isinstance(structure, CountingTable) else 0
 
 
 def over_links(network: Network) -> int:
@@ -287,3 +334,77 @@ def over_links(network: Network) -> int:
 def deliveries(network: Network) -> int:
     """How many notifications there were."""
     return sum(node.done.notifications for node in network.nodes.values())
+
+
+# -- policies
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A network under a policy."""
+
+    told: int  # bytes of changes over links
+    entries: int
+    table: int  # bytes of what events are compared with
+    predicates: int  # distinct ones, in all tables
+    event: float  # µs
+    carried: int  # events over links
+    delivered: int
+
+
+def policies() -> Iterator[Figure]:
+    """What each policy sends, keeps and carries, beside identity."""
+    outcomes = {name: outcome(choice) for name, choice in POLICIES.items()}
+    first = next(iter(outcomes.values()))
+    for name, each in outcomes.items():
+        assert each.delivered == first.delivered, name
+        more = round((each.carried - first.carried) / SENT * 1e5)
+        yield Figure(
+            f"pruning, policies: {name}, bytes in tables",
+            each.table, first.table, first.table / each.table, "bytes",
+            note=f"{each.entries:,} entries, {each.predicates:,} distinct predicates; "
+            f"{each.told / first.told:.0%} of the bytes to tell them; "
+            f"{each.carried / SENT:.2f} links an event, {more:,} more for 100,000 events; "
+            f"{1 - each.event / first.event:.0%} less time an event; "
+            f"{FEW:,} subscriptions, five brokers in a line; baseline: identity",
+        )  # fmt: skip
+
+
+def outcome(choice: Choice) -> Outcome:
+    """Let brokers see events, then subscriptions, and then events again."""
+    workload = auctions(FEW)
+    kind = Attributes(workload.schema)
+    network = Network(line(5), kind, choice, setup=Setup(check="off", memory=0), costs=FREE)
+    clients = [network.client(f"c{i}", name) for i, name in enumerate(network.nodes)]
+    random = Random(1)
+    for event in workload.events(LEARNED, seed=1).to_pylist():
+        random.choice(clients).publish(event)
+    network.run(network.now + PATIENCE)
+    for f in workload.filters():
+        random.choice(clients).subscribe(AttributeFilter(f))
+        network.run()
+    for _ in range(3):  # rounds of pruning
+        network.run(network.now + PATIENCE)
+    tables = [node.broker.routing.wanted for node in network.nodes.values()]
+    held = [[table.matched_by(source) for source, _ in table.by_age()] for table in tables]
+    brokers = [node.broker for node in network.nodes.values()]
+    events = workload.events(SENT, seed=2).to_pylist()
+    flowed = flow(network, brokers, events, "", 0.0)
+    return Outcome(
+        sum(
+            lane.traffic.bytes[Change]
+            for node in network.nodes.values()
+            for lane in node.outgoing.values()
+        ),
+        sum(map(len, held)),
+        sum(f.size for own in held for f in own),
+        sum(map(distinct, held)),
+        flowed.event,
+        flowed.carried,
+        flowed.delivered,
+    )
+
+
+def distinct(filters: list[Any]) -> int:
+    """How many different predicates filters have."""
+    return len({str(predicate) for f in filters for predicate in predicates(f.filter.tree)})

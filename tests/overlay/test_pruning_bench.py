@@ -16,7 +16,9 @@ from tidegate.overlay.table import Table
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gc, "collect", lambda: 0)  # a tenth of a second for each figure
     sizes = {"SUBSCRIPTIONS": 150, "EVENTS": 100, "LEARNED": 200, "TIMED": 2, "LINE": 40}
-    for name, size in (sizes | {"SENT": 60, "SAMPLE": 50, "STEPS": 20}).items():
+    for name, size in (
+        sizes | {"SENT": 60, "OTHERS": 50, "FEW": 30, "SAMPLE": 50, "STEPS": 20}
+    ).items():
         monkeypatch.setattr(pruning, name, size)
     monkeypatch.setattr(pruning, "TOLD", range(0, 21, 10))
     monkeypatch.setattr(pruning, "SHARES", (0.0, 1.0))
@@ -33,6 +35,8 @@ def test_every_figure_is_measured() -> None:
         whole = found[f"pruning, {name}: event in a line of five, 100% pruned"]
         assert "100% of the relief" in whole.note
         assert found[f"pruning, {name}: cut-off, in hundredths of all prunings"].ours <= 100
+    for name in pruning.POLICIES:
+        assert f"pruning, policies: {name}, bytes in tables" in found
 
 
 def test_a_network_that_loses_events_fails_the_benchmark(monkeypatch: pytest.MonkeyPatch) -> None:
