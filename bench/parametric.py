@@ -139,10 +139,14 @@ def network(
 def _others(found: dict[str, Outcome], name: str, times: float = 1.0) -> str:
     """What came of the other baselines."""
     return ", ".join(
-        f"{strategy} {getattr(outcome, name) * times:,.4g}"
+        f"{strategy} {_short(getattr(outcome, name) * times)}"
         for strategy, outcome in found.items()
         if strategy not in ("parametric", AGAINST)
     )
+
+
+def _short(number: float) -> str:
+    return f"{number:,.0f}" if number >= 100 else f"{number:.3g}"
 
 
 # -- one broker
