@@ -310,6 +310,19 @@ def _check_figures(table: Table) -> Iterator[str]:
             yield f"{name}: {baseline} is not {ratio} times {ours}"
 
 
+def _check_measured(table: Table) -> Iterator[str]:
+    """Figures in columns of their own: rows are different, no cell is blank, times are right."""
+    names = [row[0] for row in table.rows]
+    yield from (f"{name} stands there twice" for name in names if names.count(name) > 1)
+    for row in table.rows:
+        yield from (f"{row[0]}: {c!r}" for c in row[1:] if not re.match(r"[+]?\d|–$|none$", c))
+        if "times" in table.head:
+            cells = (row[table.head.index(name)] for name in ("ours", "scan", "times"))
+            ours, scan, times = (float(cell.replace(",", "")) for cell in cells)
+            if abs(scan / ours / times - 1) > 0.05:
+                yield f"{row[0]}: {scan} is not {times} times {ours}"
+
+
 def _check_rows(tested: Callable[[], list[tuple[str, ...]]]) -> Callable[[Table], Iterator[str]]:
     """A table that another test has: row by row, as that has it."""
 
@@ -337,6 +350,8 @@ _CHECKS: Final[dict[tuple[str, ...], Callable[[Table], Iterator[str]]]] = {
 def _check_of(table: Table) -> Callable[[Table], Iterator[str]]:
     if table.head[0] == "filter" and len(table.head) > 1 and all(map(codes, table.head[1:])):
         return _check_passes
+    if table.head[0] == "measured":
+        return _check_measured
     check = _CHECKS.get(table.head)
     assert check is not None, f"{table}: a table that nothing checks"
     return check
