@@ -36,7 +36,7 @@ class Trading:
     >>> len(market.topology.names), len(market.publishers), len(market.movers)
     (20, 5, 1500)
     >>> print(market.movers[0].text)
-    type = :type AND price = :limit
+    type = :type AND price >= :limit
     """
 
     seed: int = 1
