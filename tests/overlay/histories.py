@@ -25,7 +25,9 @@ from tidegate.algebra.histogram import Histogram
 from tidegate.overlay.attributes import Attributes
 from tidegate.overlay.broker import Broker
 from tidegate.overlay.filter import Event, Filter, Kind
+from tidegate.overlay.patterns import Patterns
 from tidegate.overlay.policy import Choice
+from tidegate.overlay.several import Several
 
 Action = tuple[str, int, int, int]
 
@@ -157,11 +159,77 @@ def attributes(seed: int = 7, *, typed: bool = False) -> Pool:
     return Pool(kind, families, events)
 
 
+XPATHS = [
+    "//quote[price < $n]",
+    "/trade[quote/price >= $n]",
+    "//quote[@symbol = $s]",
+    "/trade/quote[@symbol = $s][price < $n]",
+    "//quote[price = $n or @symbol = $s]",
+    "//price[. > $n][. <= $m]",
+    "/*/quote[position() = $k]",
+    "/trade[note[contains(., $s)]]//price",
+    "/trade/*[@symbol != $s] | /news[@level > $n]",
+]
+"""Templates on documents."""
+ALWAYS_XPATHS = ["/", "/trade", "//quote", "/*//price", "//*/price", "/news", "/trade[quote][note]"]
+ALWAYS_XPATHS += ["/trade/quote[2]", "/trade/*", "//quote/@symbol", "/news[.//text()]"]
+
+
+def patterns(seed: int = 3) -> Pool:
+    """Patterns on small documents about trades and news."""
+    rng, kind = Random(seed), Patterns()
+    values: dict[str, list[Any]] = {
+        "n": [0, 1, 2, 5, 8],
+        "m": [2, 5, 9],
+        "s": ["a", "ab", "b"],
+        "k": [1, 2, 3],
+    }
+    families: list[list[Filter]] = []
+    for text in XPATHS:
+        names = tg.parse_xpath(text).parameters
+        drawn = [{name: rng.choice(values[name]) for name in names} for _ in range(8)]
+        families.append(list(dict.fromkeys(kind.parse(text, **given) for given in drawn)))
+    families += [[kind.parse(text)] for text in ALWAYS_XPATHS]
+    families.append([kind.parse("/trade[quote][note]", ordered=True)])
+    return Pool(kind, families, [trade_document(rng) for _ in range(16)])
+
+
+def trade_document(rng: Random) -> str:
+    def quote() -> str:
+        symbol = rng.choice(("", ' symbol="a"', ' symbol="ab"', ' symbol="b"'))
+        price = f"<price>{rng.randint(0, 9)}</price>" if rng.random() < 0.8 else ""
+        return f"<quote{symbol}>{price}</quote>"
+
+    if rng.random() < 0.25:
+        return f'<news level="{rng.randint(0, 9)}">{rng.choice(("", "x", quote()))}</news>'
+    parts = [quote() for _ in range(rng.randint(0, 3))]
+    if rng.random() < 0.4:
+        parts.insert(rng.randint(0, len(parts)), f"<note>{rng.choice(('a', 'b', 'abc'))}</note>")
+    return f"<trade>{''.join(parts)}</trade>"
+
+
+def several(seed: int = 5) -> Pool:
+    """Sets of words and patterns in one network."""
+    one, other = words(seed), patterns(seed)
+    kind = Several(one.kind, other.kind)
+    families: list[list[Filter]] = [
+        [kind.filter(f) for f in family] for family in (*one.families, *other.families)
+    ]
+    return Pool(kind, families, [*one.events, *other.events[:10]])
+
+
 POOLS: dict[str, Callable[[int], Pool]] = {
     "words": words,
     "attributes": attributes,
     "typed attributes": partial(attributes, typed=True),
+    "patterns": patterns,
+    "several": several,
 }
+
+
+def examples(kind: str, count: int) -> int:
+    """How many histories are tried: fewer where documents are looked at one by one."""
+    return max(4, count // 5) if kind in ("patterns", "several") else count
 
 
 @cache

@@ -1,4 +1,4 @@
-"""The contract of the overlay, for every policy, both kinds of filters, advertisements on and off.
+"""The contract of the overlay, for every policy, all kinds of filters, advertisements on and off.
 
 Whatever clients do, on whatever tree, with whatever delays: see `world` for what is owed to whom.
 A history that fails is shrunk and printed; `make test-long` tries many more.
@@ -10,7 +10,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.overlay.histories import ACTIONS, CHOICES, PARENTS, POOLS, Action, pool, run
+from tests.overlay.histories import (
+    ACTIONS,
+    CHOICES,
+    PARENTS,
+    POOLS,
+    Action,
+    examples,
+    pool,
+    run,
+)
 
 LONG, QUICK = (os.environ.get(name) == "1" for name in ("TIDEGATE_LONG", "TIDEGATE_QUICK"))
 
@@ -19,7 +28,7 @@ LONG, QUICK = (os.environ.get(name) == "1" for name in ("TIDEGATE_LONG", "TIDEGA
 @pytest.mark.parametrize("kind", POOLS)
 @pytest.mark.parametrize("policy", CHOICES)
 def test_every_policy_keeps_the_contract(policy: str, kind: str, advertisements: bool) -> None:
-    @settings(max_examples=(1_700 if LONG else 15 if QUICK else 60))
+    @settings(max_examples=examples(kind, 1_700 if LONG else 15 if QUICK else 60))
     @given(seed=st.integers(0, 7), parents=PARENTS, actions=ACTIONS)
     def histories(seed: int, parents: list[int], actions: list[Action]) -> None:
         run(pool(kind, seed), CHOICES[policy], parents, actions, advertisements=advertisements)

@@ -9,7 +9,16 @@ import pytest
 from hypothesis import given, settings
 
 import tidegate as tg
-from tests.overlay.histories import ACTIONS, CHOICES, PARENTS, POOLS, Action, act, pool
+from tests.overlay.histories import (
+    ACTIONS,
+    CHOICES,
+    PARENTS,
+    POOLS,
+    Action,
+    act,
+    examples,
+    pool,
+)
 from tests.overlay.world import World
 from tidegate.algebra.distribution import Uniform, measure_boxes
 from tidegate.algebra.normal import Box, boxes
@@ -61,7 +70,7 @@ def forwarded(world: World) -> Iterator[Policy]:
 @pytest.mark.parametrize("kind", POOLS)
 @pytest.mark.parametrize("policy", ["simple", "identity", "covering"])
 def test_tables_are_those_of_a_fresh_run(policy: str, kind: str, advertisements: bool) -> None:
-    @settings(max_examples=20)
+    @settings(max_examples=examples(kind, 20))
     @given(parents=PARENTS, actions=ACTIONS)
     def histories(parents: list[int], actions: list[Action]) -> None:
         world = after(kind, policy, parents, actions, advertisements)
@@ -82,7 +91,7 @@ def test_tables_are_those_of_a_fresh_run(policy: str, kind: str, advertisements:
 def test_mergers_hold_survivors_and_cost_no_more_than_allowed(
     policy: str, kind: str, advertisements: bool
 ) -> None:
-    @settings(max_examples=20)
+    @settings(max_examples=examples(kind, 20))
     @given(parents=PARENTS, actions=ACTIONS)
     def histories(parents: list[int], actions: list[Action]) -> None:
         world = after(kind, policy, parents, actions, advertisements)
@@ -106,7 +115,7 @@ def test_mergers_hold_survivors_and_cost_no_more_than_allowed(
 
 @pytest.mark.parametrize("kind", POOLS)
 def test_nothing_is_subsumed_by_the_others_after_a_rebuild(kind: str) -> None:
-    @settings(max_examples=40)
+    @settings(max_examples=examples(kind, 40))
     @given(parents=PARENTS, actions=ACTIONS)
     def histories(parents: list[int], actions: list[Action]) -> None:
         world = after(kind, "subsumption", parents, actions, advertisements=False)

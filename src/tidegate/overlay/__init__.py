@@ -7,6 +7,7 @@ an event travels only where somebody wants it. From the bottom up:
 - `attributes`: filters on attributes, which is what Tidegate's language says
 - `attribute_events`: how events are written that are attributes with values
 - `attribute_pruner`: what can be left out of them, by what was seen of events
+- `patterns`: tree patterns on documents; `several`: filters of several kinds in one network
 - `scan`: an index that asks one filter after the other, for kinds without a better one
 - `difference`: how a set of filters has changed
 - `work`: what a broker has done, in units that do not depend on the machine
