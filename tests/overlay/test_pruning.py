@@ -3,11 +3,13 @@
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from tests.overlay.words import WORDS, WordKind, WordPruner, Words
 from tidegate.engine.index import Index
 from tidegate.errors import TidegateError
+from tidegate.filters.schema import Schema
 from tidegate.lab.auctions import CLASSES, auctions
 from tidegate.overlay.attributes import AttributeFilter, Attributes
 from tidegate.overlay.broker import Broker
@@ -31,7 +33,6 @@ from tidegate.overlay.policy.cutoff import cut_off
 from tidegate.overlay.policy.queue import PruningQueue, Rule
 from tidegate.overlay.settings import Settings
 from tidegate.overlay.work import Work
-from tidegate.papers.counting.counting_table import CountingTable
 
 KIND = WordKind()
 
@@ -156,32 +157,25 @@ def test_less_weight_is_less_pruning_and_takes_back_what_was_too_much() -> None:
 # -- the cut-off, on the subscriptions of the paper
 
 
-COUNT = 1_000
+COUNT, SEEN = 800, 16_000
 
 
-def drawn_bend(classes: list[int]) -> float:
+def drawn_bend(found: PruningQueue, events: pa.Table, schema: Schema) -> float:
     """The bend that a person would draw.
 
-    Another structure prunes in steps of two hundredths, by its own counts, and the index counts
-    which of 20,000 other events match. The bend is the point of that curve which is furthest below
-    the line between its ends.
+    Filters are pruned in steps of two hundredths, and the index counts how many of all events
+    match. The bend is the point of that curve which is furthest below the line between its ends.
     """
-    workload = auctions(COUNT, classes=classes)
-    table = CountingTable(workload.schema)
-    for number, f in enumerate(workload.filters()):
-        table.add(number, f)
-    for event in workload.events(8_000, seed=1).to_pylist():
-        table.matching(event)
-    events, shares = workload.events(20_000), np.arange(0, 1.01, 0.02)
-    matched, before, curve = np.zeros(20_000, np.bool_), [""] * COUNT, []
+    shares = np.arange(0, 1.01, 0.02)
+    matched, before, curve = np.zeros(len(events), np.bool_), dict[int, Filter](), []
     for share in shares:
-        table.prune_share(float(share))
-        index = Index(workload.schema)
-        for number in range(COUNT):
-            text = str(table.filter(number))
-            if text != before[number]:  # it covers what it was before
-                index.add(number, text)
-            before[number] = text
+        found.rule = Rule(float(share))
+        found.prune()
+        index = Index(schema)
+        for number, f in found.held.items():
+            if f is not before.get(number):  # it covers what it was before
+                index.add(number, str(f))
+        before = dict(found.held)
         matched |= index.count_batch(events) > 0
         curve.append(np.count_nonzero(matched))
     line = curve[0] + (curve[-1] - curve[0]) * shares
@@ -195,16 +189,17 @@ def test_the_cut_off_is_within_five_points_of_the_bend_that_a_person_would_draw(
 ) -> None:
     workload = auctions(COUNT, classes=classes)
     kind = Attributes(workload.schema)
-    pruner = kind.pruner()
-    for event in workload.events(8_000, seed=1).to_pylist():
+    pruner, events = kind.pruner(), workload.events(SEEN)
+    for event in events.to_pylist():
         pruner.count(event)
     pruner.learn(pruner.summary())
     found = PruningQueue(kind, pruner, Rule(), Work())
     for number, f in enumerate(workload.filters()):
         found.add(number, AttributeFilter(f))
-    found.prune()
-    assert found.found is not None
-    assert abs(found.found - drawn_bend(classes)) <= 0.05
+    found.prune(most=0.0)  # what the rule would do, by the events that are remembered
+    share = found.found
+    assert share is not None
+    assert abs(share - drawn_bend(found, events, workload.schema)) <= 0.05
 
 
 # -- policies by name
