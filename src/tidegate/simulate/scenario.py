@@ -17,18 +17,20 @@ from tidegate.errors import ScenarioError, TidegateError
 from tidegate.filters.attribute import Attribute
 from tidegate.filters.schema import Schema
 from tidegate.overlay.attributes import Attributes
+from tidegate.overlay.patterns import Patterns
 from tidegate.overlay.policy import MERGING, NAMES, WHERE, Choice
 from tidegate.overlay.policy.queue import WAYS
 from tidegate.overlay.settings import Settings
 from tidegate.overlay.structures import INDEXES, UNIONS
-from tidegate.simulate.cost import CostModel
+from tidegate.simulate.cost import DOCUMENT, CostModel
 from tidegate.simulate.link import LinkModel
 from tidegate.simulate.network import CHECKS, Network, Setup
 from tidegate.simulate.section import Section
-from tidegate.simulate.supply import Sources
+from tidegate.simulate.supply import Sources, TextKind
 from tidegate.simulate.topology import Topology, balanced, line, random_tree, star, transit_stub
 from tidegate.simulate.workload import Crowd, Workload, read_workload
 
+KINDS: Final = (Attributes.name, Patterns.name)
 FAULTS: Final = ("crash", "restart", "cut", "mend")
 SHAPES: Final = ("line", "star", "balanced", "random", "transit-stub")
 NO_SOURCES: Final[Sources] = {}
@@ -66,7 +68,7 @@ class Scenario:
     name: str
     seed: int
     topology: Topology
-    kind: Attributes
+    kind: TextKind
     policy: Choice
     settings: Settings
     setup: Setup
@@ -123,8 +125,10 @@ def read(table: dict[str, Any], sources: Sources = NO_SOURCES) -> Scenario:
     section = Section(table)
     seed = section.integer("seed", 1)
     settings = _settings(section.section("settings"))
+    kind = section.text("kind", "attributes", among=KINDS)
     workload = read_workload(
         section.section("workload"),
+        kind=kind,
         advertisements=settings.advertisements,
         seed=seed,
         sources=sources,
@@ -133,11 +137,11 @@ def read(table: dict[str, Any], sources: Sources = NO_SOURCES) -> Scenario:
         name=section.text("name", "scenario"),
         seed=seed,
         topology=_topology(section.section("topology"), seed),
-        kind=_kind(section.section("schema"), workload.source.kind),
+        kind=_kind(section, kind, workload.source.kind),
         policy=_policy(section.section("policy")),
         settings=settings,
         setup=_setup(section.section("brokers"), _link(section.section("links"))),
-        costs=_costs(section.section("costs")),
+        costs=_costs(section.section("costs"), kind),
         workload=workload,
         faults=tuple(_fault(each) for each in section.sections("faults")),
     )
@@ -161,12 +165,29 @@ def _topology(section: Section, seed: int) -> Topology:
     return found
 
 
-def _kind(section: Section, own: Attributes | None) -> Attributes:
-    """Filters of the workload's own kind, or under the scenario's schema: values equally likely."""
+def _kind(scenario: Section, name: str, own: TextKind | None) -> TextKind:
+    """Filters of the workload's own kind, or of the one that the scenario names."""
+    section, namespaces = scenario.section("schema"), scenario.section("namespaces")
+    prefixes = {prefix: namespaces.text(prefix) for prefix in namespaces.keys}
     if own is not None:
-        if section.keys:
+        if section.keys or prefixes:
             raise ScenarioError("there is a schema; the workload that is named has its own")
+        if own.name != name:
+            raise ScenarioError(
+                f'the workload that is named is of another kind: kind = "{own.name}"'
+            )
         return own
+    if name == Patterns.name:
+        if section.keys:
+            raise ScenarioError("there is a schema; patterns on documents have none")
+        return Patterns(prefixes)
+    if prefixes:
+        raise ScenarioError('namespaces are for patterns on documents: kind = "xml"')
+    return _attributes(section)
+
+
+def _attributes(section: Section) -> Attributes:
+    """Filters under the scenario's schema: values are equally likely."""
     attributes: dict[str, Attribute] = {}
     for name in section.keys:
         if isinstance(section.value(name), str):
@@ -237,11 +258,13 @@ def _setup(section: Section, link: LinkModel) -> Setup:
     return found
 
 
-def _costs(section: Section) -> CostModel:
+def _costs(section: Section, kind: str) -> CostModel:
     measured = section.boolean("measured", False)
     units = [each.name for each in fields(CostModel) if each.name != "measured"]
     given = {name: section.integer(name, None, least=0) for name in units}
     section.close()
+    if kind == Patterns.name and given["content"] is None:
+        given["content"] = DOCUMENT
     return CostModel(
         **{name: cost for name, cost in given.items() if cost is not None}, measured=measured
     )

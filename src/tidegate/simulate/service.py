@@ -114,6 +114,7 @@ class Service:
             flight, hop = waiting.trace
             size = waiting.size + len(effects) * flight.size
             messages = 1 + len(effects)
+            time += 0 if costs.measured else costs.content * waiting.size
             if hop is None:
                 self._published(node, waiting, effects)
             else:

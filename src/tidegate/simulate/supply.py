@@ -6,22 +6,33 @@ those who publish. Here is the source that a scenario writes down, as `Templates
 are drawn (`draws`); others may be handed to `scenario.load` by name.
 """
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from random import Random
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Final, Protocol, TypeAlias
+from xml.sax.saxutils import escape
 
 from tidegate.errors import ScenarioError, TidegateError
-from tidegate.overlay.attributes import AttributeFilter, Attributes
-from tidegate.overlay.filter import Event
+from tidegate.overlay.filter import Event, Filter, Kind
 from tidegate.simulate.draws import Draw, draw_all
+
+NAME: Final = re.compile(r"\{(\w+)\}")
+_QUOTE: Final = {'"': "&quot;"}
+
+
+class TextKind(Kind, Protocol):
+    """A kind whose filters have texts."""
+
+    def parse(self, text: str, /, **parameters: Any) -> Filter:
+        """The filter that a text says, its parameters bound; `TidegateError` if it says none."""
 
 
 class Wish(Protocol):
     """What a subscriber wants, by whoever has supplied it."""
 
     @property
-    def filter(self) -> AttributeFilter:
+    def filter(self) -> Filter:
         """The filter to subscribe to."""
 
 
@@ -42,10 +53,10 @@ class Source(Protocol):
     """What a workload draws from."""
 
     @property
-    def kind(self) -> Attributes | None:
-        """The kind of its filters; None: whatever the scenario's schema says."""
+    def kind(self) -> TextKind | None:
+        """The kind of its filters; None: whatever the scenario says."""
 
-    def open(self, kind: Attributes, /) -> Supply:
+    def open(self, kind: TextKind, /) -> Supply:
         """A supply from the beginning."""
 
 
@@ -67,7 +78,7 @@ class Template:
 class Drawn:
     """A filter, and the template and values it was made from."""
 
-    filter: AttributeFilter
+    filter: Filter
     template: Template
     values: dict[str, Any]
 
@@ -78,13 +89,15 @@ class Templates:
 
     filters: tuple[Template, ...]
     events: dict[str, Draw]
-    _kind: Attributes | None = None
+    document: str | None = None
+    """What is published, if it is a document: its text, with names in braces for what is drawn."""
+    _kind: TextKind | None = None
 
     @property
     def kind(self) -> None:
-        """Whatever the scenario's schema says."""
+        """Whatever the scenario says."""
 
-    def open(self, kind: Attributes, /) -> "Templates":
+    def open(self, kind: TextKind, /) -> "Templates":
         """The supply. Each text is read once, so that a wrong one is refused at once."""
         opened, random = replace(self, _kind=kind), Random(0)
         for i, template in enumerate(self.filters):
@@ -109,8 +122,11 @@ class Templates:
         return self._bound(wish.template, {**wish.values, **moving})
 
     def event(self, random: Random, /) -> Event:
-        """All attributes, drawn one after the other."""
-        return draw_all(self.events, random)
+        """All attributes, drawn one after the other; in a document, if there is a text for it."""
+        drawn = draw_all(self.events, random)
+        if self.document is None:
+            return drawn
+        return NAME.sub(lambda found: escape(str(drawn[found[1]]), _QUOTE), self.document)
 
     def _bound(self, template: Template, values: dict[str, Any]) -> Drawn:
         assert self._kind is not None, "open it first"

@@ -15,13 +15,12 @@ from random import Random
 from typing import Final
 
 from tidegate.errors import ScenarioError, TidegateError
-from tidegate.overlay.attributes import Attributes
 from tidegate.overlay.client import Client
 from tidegate.simulate.draws import read_draws
 from tidegate.simulate.named import NAMED
 from tidegate.simulate.network import Network, Timed
 from tidegate.simulate.section import Section
-from tidegate.simulate.supply import Source, Sources, Template, Templates, Wish
+from tidegate.simulate.supply import NAME, Source, Sources, Template, Templates, TextKind, Wish
 
 PLACES: Final = ("any", "leaves")
 
@@ -44,7 +43,7 @@ class Workload:
 
 
 def read_workload(
-    section: Section, *, advertisements: bool, seed: int, sources: Sources
+    section: Section, *, kind: str, advertisements: bool, seed: int, sources: Sources
 ) -> Workload:
     """What a table of a scenario says; `sources` are those it may name, beside templates."""
     subscriptions = section.integer("subscriptions", least=0)
@@ -58,7 +57,7 @@ def read_workload(
         updates=section.number("updates", 0.0, least=0),
         churn=section.number("churn", 0.0, least=0),
         place=section.text("place", "any", among=PLACES),
-        source=_source(section, seed, subscriptions, sources),
+        source=_source(section, kind, seed, subscriptions, sources),
         advertise=tuple(section.texts("advertise", [])),
     )
     section.close()
@@ -67,7 +66,7 @@ def read_workload(
     return found
 
 
-def _source(section: Section, seed: int, subscriptions: int, sources: Sources) -> Source:
+def _source(section: Section, kind: str, seed: int, subscriptions: int, sources: Sources) -> Source:
     """Templates that are written down or known by name, or another source of that name."""
     like = section.text("like", None, among=(*NAMED, *sources))
     if like in sources:
@@ -80,11 +79,22 @@ def _source(section: Section, seed: int, subscriptions: int, sources: Sources) -
     events = section.section("events")
     if not events.keys:
         events = model.section("events")
-    found = Templates(tuple(map(_template, filters)), read_draws(events))
+    document = events.text("document") if kind == "xml" else None
+    found = Templates(tuple(map(_template, filters)), read_draws(events), document)
     if not found.filters:
         raise ScenarioError(f"{section.named('filters')} is missing, and like names no workload")
+    if document is not None:
+        return _checked(found, document)
     if not found.events:
         raise ScenarioError(f"{section.named('events')} is missing")
+    return found
+
+
+def _checked(found: Templates, document: str) -> Templates:
+    """Templates whose document names nothing but what is drawn."""
+    for name in NAME.findall(document):
+        if name not in found.events:
+            raise ScenarioError(f"workload.events.document names {name}, which is not drawn there")
     return found
 
 
@@ -104,7 +114,7 @@ def _template(section: Section) -> Template:
 class Crowd:
     """The clients of a workload, in a network."""
 
-    def __init__(self, workload: Workload, network: Network, kind: Attributes, seed: int) -> None:
+    def __init__(self, workload: Workload, network: Network, kind: TextKind, seed: int) -> None:
         self._workload = workload
         self._kind = kind
         self._seed = seed
