@@ -370,6 +370,27 @@ def test_of_the_reports_of_a_tick_the_newest_counts_and_clients_have_no_say() ->
     assert isinstance(refusal.message, Refuse)
 
 
+@pytest.mark.parametrize(
+    "report",
+    [
+        Report(-1),
+        Report(1, memory=1.5),
+        Report(1, bandwidth=-0.1),
+        Report(1, share=float("nan")),
+        Report(1, memory=True),
+        Report(1, memory="much"),  # type: ignore[arg-type]
+        Report(None, memory=0.5),  # type: ignore[arg-type]
+    ],
+    ids=str,
+)
+def test_a_report_of_nonsense_is_refused_and_changes_nothing(report: Report) -> None:
+    told = Told(Choice("simple", prune="before", share=1.0, period=1))
+    [refusal] = told.broker.handle("b", report)
+    assert isinstance(refusal, Send)
+    assert isinstance(refusal.message, Refuse)
+    assert told.tick() == [Persist("", Tick())]
+
+
 def test_the_own_table_is_pruned_as_far_as_all_neighbours_agree() -> None:
     told = Told(Choice("simple", prune="after", share=1.0, agreed=True, period=1))
     told.wants("c", 1, "ab")

@@ -24,8 +24,10 @@ from tests.overlay.histories import (
     ticking,
 )
 from tests.overlay.world import World
+from tidegate.overlay.policy import Choice
 from tidegate.overlay.policy.pruning import Pruned
 from tidegate.overlay.policy.replacement import Replaced
+from tidegate.overlay.structures import INDEXES
 
 LONG, QUICK = (os.environ.get(name) == "1" for name in ("TIDEGATE_LONG", "TIDEGATE_QUICK"))
 KINDS = st.sampled_from([*POOLS])
@@ -45,6 +47,19 @@ def test_every_policy_that_prunes_keeps_the_contract(
     def histories(seed: int, parents: list[int], actions: list[Action]) -> None:
         own, choice = pool(kind, seed), PRUNING[policy]
         run(own, choice, parents, ticking(actions), advertisements=advertisements)
+
+    histories()
+
+
+@pytest.mark.parametrize("index", INDEXES)
+def test_pruned_tables_keep_the_contract_on_every_structure(index: str) -> None:
+    choice = Choice("identity", prune="both", share=0.6, period=1, index=index)
+
+    @settings(max_examples=HISTORIES)
+    @given(typed=st.booleans(), offers=st.booleans(), parents=PARENTS, actions=ACTIONS)
+    def histories(typed: bool, offers: bool, parents: list[int], actions: list[Action]) -> None:
+        own = pool("typed attributes" if typed else "attributes")
+        run(own, choice, parents, ticking(actions), advertisements=offers)
 
     histories()
 
