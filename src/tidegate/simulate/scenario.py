@@ -124,6 +124,7 @@ def read(table: dict[str, Any], sources: Sources = NO_SOURCES) -> Scenario:
     """The scenario that a table describes; `sources` are workloads it may name."""
     section = Section(table)
     seed = section.integer("seed", 1)
+    topology = _topology(section.section("topology"), seed)
     settings = _settings(section.section("settings"))
     kind = section.text("kind", "attributes", among=KINDS)
     workload = read_workload(
@@ -136,7 +137,7 @@ def read(table: dict[str, Any], sources: Sources = NO_SOURCES) -> Scenario:
     scenario = Scenario(
         name=section.text("name", "scenario"),
         seed=seed,
-        topology=_topology(section.section("topology"), seed),
+        topology=topology,
         kind=_kind(section, kind, workload.source.kind),
         policy=_policy(section.section("policy")),
         settings=settings,
