@@ -34,14 +34,15 @@ SHOWN: Final = {
 """The column of each parameter that is drawn, and what that is."""
 
 _WIDTH: Final = 360
-_NAMES: Final = 142  # room for the names of policies
-_BARS: Final = 152  # room for bars
+_NAMES: Final = 156  # room for the names of policies
+_BARS: Final = 140  # room for bars
 _ROW: Final = 20
 _BAR: Final = 12
 _HEAD: Final = 18
 _MANY: Final = 1.5  # times the others' greatest: a bar beyond that is cut off
 _ROOM: Final = 1.25  # times the others' greatest is shown then
-_SAME: Final = 1.005  # times plain forwarding's: not visibly longer
+_SAME: Final = 1.005  # times plain forwarding's: not visibly longer, or
+_TIMED: Final = 1.1  # where it is a time, which is never twice the same
 
 
 def panel(found: Comparison, parameter: str) -> str:
@@ -56,11 +57,11 @@ def panel(found: Comparison, parameter: str) -> str:
 def _bars(found: Comparison, column: Column, title: str, *, reference: bool) -> str:
     values = [column.value(each) or 0.0 for each in found.policies]
     most = scale(values) if reference else 1.0
-    plain = values[0]
+    plain, same = values[0], _TIMED if column.parameter == COMPUTATION else _SAME
     parts = []
     for row, (each, value) in enumerate(zip(found.policies, values, strict=True)):
         y = _HEAD + row * _ROW
-        worse = reference and value > plain * _SAME
+        worse = reference and value > plain * same
         parts += _name(each, y)
         parts.append(_bar(_NAMES, y, _BARS, value / most if most else 0.0, worse=worse))
         parts.append(

@@ -40,7 +40,7 @@ from tidegate.simulate.topology import line
 
 DRAWS: Final = 2  # probes of each class, relation and way
 _UNRELATED: Final = 4  # filters
-_EVENTS: Final = 60  # at each broker, which goes by them
+_EVENTS: Final = 120  # at each broker, which goes by them
 _LONG: Final = 15.0  # seconds, which are as many ticks: what is done now and then has been done
 _ROUNDS: Final = 2  # of that: in the second one, neighbours know of each other
 _WORDS: Final = ("red", "green", "blue", "white")
