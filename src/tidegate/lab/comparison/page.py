@@ -39,7 +39,7 @@ figure p { margin: 0 0 .3rem; }
 .panel .worse { fill: var(--worse); }
 .panel .plain { stroke: currentColor; stroke-width: 1; stroke-dasharray: 3 2; }
 .wide { overflow-x: auto; border: 1px solid var(--line); border-radius: 8px; }
-table { border-collapse: collapse; font-size: .85rem; width: 100%; }
+table { border-collapse: separate; border-spacing: 0; font-size: .85rem; width: 100%; }
 caption { text-align: left; padding: .5rem .7rem; color: var(--soft); }
 th, td { padding: .25rem .6rem; text-align: right; white-space: nowrap;
   font-variant-numeric: tabular-nums; border-top: 1px solid var(--line); }
@@ -50,8 +50,12 @@ thead .group { text-align: center; border-left: 1px solid var(--line); color: va
 tbody th { text-align: left; font-weight: 600; position: sticky; left: 0;
   background: var(--paper); }
 dl { max-width: 46rem; } dt { font-weight: 600; margin-top: .5rem; } dd { margin: 0; }
-@media print { :root { --paper: #fff; --ink: #000; --soft: #333; --line: #bbb; --room: #eee;
-  --bar: #0072b2; --worse: #d55e00; }
+.aside { display: none; }
+@media (max-width: 60rem) { .aside { display: inline; } }
+@media (max-width: 40rem) { table { font-size: .78rem; } th, td { padding: .2rem .4rem; } }
+@media print { .aside { display: none; }
+  :root { --paper: #fff; --ink: #000; --soft: #333; --line: #bbb; --room: #eee; --bar: #0072b2;
+  --worse: #d55e00; }
   @page { size: A4 landscape; margin: 12mm; }
   body { max-width: none; padding: 0; font-size: 11pt; } h2 { break-before: page; }
   figure { grid-template-columns: repeat(3, 1fr); gap: 6mm; }
@@ -114,7 +118,8 @@ def _loss(each: Measures) -> str:
 
 
 def _table(found: Comparison, number: int) -> Iterator[str]:
-    yield f'<table><caption id="t{number}">{escape(found.name)}, in numbers</caption>'
+    yield f'<table><caption id="t{number}">{escape(found.name)}, in numbers'
+    yield '<span class="aside"> (it goes on to the right)</span></caption>'
     yield '<thead><tr><th scope="col" rowspan="2" class="policy">policy</th>' + "".join(
         f'<th class="group" scope="colgroup" colspan="{len(of(each))}">{each}</th>'
         for each in TELLS
