@@ -57,7 +57,8 @@ dl { max-width: 46rem; } dt { font-weight: 600; margin-top: .5rem; } dd { margin
   :root { --paper: #fff; --ink: #000; --soft: #333; --line: #bbb; --room: #eee; --bar: #0072b2;
   --worse: #d55e00; }
   @page { size: A4 landscape; margin: 12mm; }
-  body { max-width: none; padding: 0; font-size: 11pt; } h2 { break-before: page; }
+  body { max-width: none; padding: 0; font-size: 11pt; }
+  section + section > h2 { break-before: page; }
   figure { grid-template-columns: repeat(3, 1fr); gap: 6mm; }
   .wide { overflow: visible; border: 0; break-inside: avoid; } table { font-size: 7.5pt; }
   th, td { padding: .1rem .3rem; } tbody th { position: static; }
