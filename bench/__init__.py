@@ -28,6 +28,7 @@ NAMES = (
     "churn",
     "pipeline",
     "scale",
+    "xml",
 )
 
 
