@@ -16,4 +16,5 @@ In the order of the story:
 - `trees`: what a document of a batch looks like, one at a time
 - `segment`: many subscriptions, compiled
 - `compiler`: how subscriptions become a segment, and segments one
+- `writer`: how subscriptions to documents come, change and go
 """

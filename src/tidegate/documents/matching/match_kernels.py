@@ -55,7 +55,7 @@ _FEW: Final = 16  # nodes that are looked at one by one, without noting what com
 TOKEN: Final = 0  # of the element that is looked at
 MET: Final = 1  # conditions noted
 FOUND: Final = 2  # targets met
-HITS: Final = 3  # guards that hold
+HITS: Final = 3  # keys that hold
 STATUS: Final = 4
 COUNTS: Final = 8
 
@@ -87,8 +87,10 @@ class Work(NamedTuple):
     path: NDArray[np.int32]
     stamp: NDArray[np.int64]
     """Of each guard, the token of the element that it held for last."""
+    is_key: NDArray[np.bool_]
+    """Of each guard, whether it is the key of something."""
     hits: NDArray[np.int32]
-    """The guards that hold for the element."""
+    """The keys that hold for the element."""
     seen: NDArray[np.int64]
     """Of each target, the token of the document that met it last."""
     active: NDArray[np.int64]
@@ -294,11 +296,12 @@ def _hit(work: Work, guard: int) -> None:
     token = work.counts[TOKEN]
     if guard >= 0 and work.stamp[guard] != token:
         work.stamp[guard] = token
-        work.hits[work.counts[HITS]] = guard
-        work.counts[HITS] += 1
+        if work.is_key[guard]:
+            work.hits[work.counts[HITS]] = guard
+            work.counts[HITS] += 1
 
 
-@kernel
+@inlined
 def find_leaves(e: int, arrays: Arrays, leaves: Leaves, numbers: Numbers, work: Work) -> None:
     """Look up the leaves that hold for an element."""
     for i in range(arrays.first_attribute[e], arrays.first_attribute[e + 1]):
@@ -351,7 +354,7 @@ def _find_subject(
             _hit(work, leaves.tried[i])
 
 
-@kernel
+@inlined
 def _others_hold(
     condition: int,
     e: int,
@@ -408,7 +411,7 @@ def note_conditions(
     work.met_stop[e] = counts[MET]
 
 
-@kernel
+@inlined
 def follow_ways(
     above: int,
     first: int,
@@ -484,7 +487,7 @@ def end_guarded_ways(f: int, state: int, conditions: Conditions, ways: Memory, w
                 _hit(work, conditions.way_guard[i])
 
 
-@kernel
+@inlined
 def mark_trunks(state: int, trunks: Memory, work: Work) -> None:
     """Mark the trunks that lead to an element, which has this state."""
     start = trunks.first[state] + trunks.nodes[state] + trunks.values[state]
@@ -521,7 +524,7 @@ def meet_trunks(
         for place in range(low, high):
             i = trunks.shared[place] if slot >= 0 else place
             target = keys.trunk_target[i]
-            if work.active[keys.trunk_node[i]] != token or work.seen[target] == document:
+            if work.seen[target] == document or work.active[keys.trunk_node[i]] != token:
                 continue
             condition = keys.trunk_condition[i]
             if _others_hold(condition, e, arrays, leaves, conditions, numbers, work):

@@ -30,12 +30,12 @@ _NONE: Final = np.zeros(0, np.float64)
 class StateMemory:
     """The states of one automaton, and how much room they have."""
 
-    def __init__(self, trie: TrieArrays, most: int) -> None:
+    def __init__(self, trie: TrieArrays, most: int, guards: int) -> None:
         self._trie = trie
         self._most = most
         self._states = _STATES
         self._items = 16 * _STATES
-        self._pairs = 16 * _STATES
+        self._pairs = 1 << max(12, min(18, (4 * guards).bit_length()))
         self.memory = self._made()
 
     @property
@@ -119,14 +119,17 @@ class Workspace:
     def __init__(self, plan: Plan, words: dict[bytes, int], targets: int, most: int = MEMORY):
         self._plan = plan
         self._words = words
-        self.trunks = StateMemory(plan.trunks, most)
-        self.ways = StateMemory(plan.ways, most)
+        guards = len(plan.leaves.kind)
+        self.trunks = StateMemory(plan.trunks, most, guards)
+        self.ways = StateMemory(plan.ways, most, guards)
         self._names: list[bytes] | None = None
         self._known = np.zeros(0, np.int32)
-        guards = len(plan.leaves.kind)
         self._counts = np.zeros(kernels.COUNTS, np.int64)
         self._stamp = np.zeros(guards + 1, np.int64)
         self._hits = np.zeros(guards + 1, np.int32)
+        keys = plan.keys
+        lists = (keys.trunk_start, keys.leafy_start, keys.mixed_start)
+        self._is_key: NDArray[np.bool_] = np.diff(np.stack(lists)).sum(axis=0) > 0
         self._seen = np.zeros(targets + 1, np.int64)
         self._active = np.zeros(len(plan.trunks.star), np.int64)
         self._met = np.zeros(1_024, np.int32)
@@ -183,6 +186,7 @@ class Workspace:
             counts=self._counts,
             stamp=self._stamp,
             hits=self._hits,
+            is_key=self._is_key,
             seen=self._seen,
             active=self._active,
             met=self._met,

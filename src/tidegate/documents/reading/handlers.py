@@ -73,6 +73,9 @@ CHARACTERS: Final = 41
 NAME_START: Final = 42
 NAME_DATA: Final = 43
 SLOTS: Final = 44
+LATELY: Final = 45  # where names were lately: address, document, number
+DOCUMENT: Final = 46  # the number of the document
+LATELY_MASK: Final = 255
 DESK: Final = 56
 """The length of a desk; at its end, what there was before the document is kept."""
 
@@ -169,9 +172,28 @@ def enter_names(desk: int) -> None:
 
 
 @kernel
+def name_of_attribute(desk: int, name: int) -> int:
+    """The number of an attribute's name.
+
+    Without namespaces, expat keeps the names of attributes where they are until the document ends,
+    so an address that was seen in this document is that of the same name.
+    """
+    if not get_64(desk, PLAIN_NAMES):
+        return intern(desk, name)
+    lately, place = get_64(desk, LATELY), 3 * ((name >> 4) & LATELY_MASK)
+    if get_64(lately, place) == name and get_64(lately, place + 1) == get_64(desk, DOCUMENT):
+        return get_64(lately, place + 2)
+    number = intern(desk, name)
+    put_64(lately, place, name)
+    put_64(lately, place + 1, get_64(desk, DOCUMENT))
+    put_64(lately, place + 2, number)
+    return number
+
+
+@kernel
 def note_attribute(desk: int, name: int, value: int) -> bool:
     """Note an attribute of the element that is being opened; whether there was room."""
-    number = intern(desk, name)
+    number = name_of_attribute(desk, name)
     if number < 0:
         return False
     place, start = get_64(desk, ATTRIBUTES), get_64(desk, VALUE_BYTES)

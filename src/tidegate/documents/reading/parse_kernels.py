@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from tidegate.documents.reading.expat import call_1, call_2, call_3, call_4
 from tidegate.documents.reading.handlers import (
+    DOCUMENT,
     ELEMENTS,
     FINE,
     LEVEL,
@@ -222,6 +223,7 @@ def parse_one(
 ) -> int:
     """Read one document; 0 if it is fine."""
     desk[TOP], desk[LEVEL], desk[OPEN_TEXT], desk[STATUS] = -1, 0, -1, FINE
+    desk[DOCUMENT] += 1
     separator = 0 if desk[PLAIN_NAMES] else functions[SEPARATOR]
     parser = call_3(functions[CREATE], functions[UTF_8], 0, separator)
     if parser == 0:

@@ -76,6 +76,8 @@ class Reader:
         self.limits = limits
         self._desk = np.zeros(handlers.DESK, np.int64)
         self._memory: dict[str, NDArray[Any]] = {}
+        self._lately = np.zeros(3 * (handlers.LATELY_MASK + 1), np.int64)
+        self._desk[handlers.LATELY] = self._lately.ctypes.data
         self._functions = _functions()
         self.forget_names()
 
