@@ -80,9 +80,8 @@ def missed(chance: float, rounds: int) -> tuple[int, int]:
             for narrow in drawn - {wide}:
                 quick = covers(wide, narrow)
                 exact = quick or covers_exactly(wide, narrow, 20_000)
-                assert exact is not None
-                true += exact
-                gone += exact and not quick
+                true += exact is True  # some are too large to be decided
+                gone += exact is True and not quick
     return true, gone
 
 

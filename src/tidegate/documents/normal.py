@@ -222,7 +222,7 @@ def _without_first(node: Node) -> Node:
             others = tuple(each for each in node.positions if each != position)
             rest = Node(node.label, node.tests, node.branches, others, node.choices)
             if rest == position.among:
-                return rest
+                return _without_first(rest)
     return node
 
 
