@@ -22,6 +22,7 @@ from tests import ROOT
 from tests.documents.generate import NAMESPACES, Writer, document
 from tidegate.documents.index import DocumentIndex
 from tidegate.documents.matching import segment as segments
+from tidegate.documents.matching import workspace
 from tidegate.documents.matching.compiler import Compiler
 from tidegate.documents.matching.segment import Segment
 from tidegate.documents.matching.workspace import Workspace
@@ -251,10 +252,10 @@ def test_equal_patterns_are_kept_once() -> None:
 
 @pytest.fixture
 def little_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    def workspace(plan: object, words: object, targets: int, most: int) -> Workspace:
+    def small(plan: object, words: object, targets: int, most: int) -> Workspace:
         return Workspace(plan, words, targets, 1)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(segments, "Workspace", workspace)
+    monkeypatch.setattr(segments, "Workspace", small)
 
 
 def test_states_that_do_not_fit_are_forgotten_and_the_answers_stay(little_memory: None) -> None:
@@ -287,6 +288,19 @@ def test_with_little_memory_all_pairs_are_the_same(seed: int) -> None:
     index = index_of(filters)
     segment_of(index).memory = 1
     assert pairs(index, documents) == by_lxml(filters, documents)
+
+
+def test_numbers_of_elements_begin_anew_before_they_are_too_large(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    random = Random(4)
+    filters = [Writer(random).expression() for _ in range(80)]
+    documents = [document(random) for _ in range(60)]
+    index = index_of(filters)
+    expected = by_lxml(filters, documents)
+    monkeypatch.setattr(workspace, "_TOKENS", 0)
+    for _ in range(3):
+        assert pairs(index, documents) == expected
 
 
 # -- changes

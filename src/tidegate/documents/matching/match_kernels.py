@@ -85,15 +85,15 @@ class Work(NamedTuple):
     way_state: NDArray[np.int32]
     way_era: NDArray[np.int64]
     path: NDArray[np.int32]
-    stamp: NDArray[np.int64]
+    stamp: NDArray[np.int32]
     """Of each guard, the token of the element that it held for last."""
     is_key: NDArray[np.bool_]
     """Of each guard, whether it is the key of something."""
     hits: NDArray[np.int32]
     """The keys that hold for the element."""
-    seen: NDArray[np.int64]
+    seen: NDArray[np.int32]
     """Of each target, the token of the document that met it last."""
-    active: NDArray[np.int64]
+    active: NDArray[np.int32]
     """Of each node of the trunks, the token of the element that was last in it."""
     met_start: NDArray[np.int64]
     met_stop: NDArray[np.int64]

@@ -24,6 +24,7 @@ MEMORY: Final = 64 * 2**20
 """Bytes that the states of one automaton may take, in one workspace."""
 
 _STATES: Final = 256  # that there is room for at first
+_TOKENS: Final = 2**30  # elements and documents that are numbered on
 _NONE: Final = np.zeros(0, np.float64)
 
 
@@ -125,13 +126,13 @@ class Workspace:
         self._names: list[bytes] | None = None
         self._known = np.zeros(0, np.int32)
         self._counts = np.zeros(kernels.COUNTS, np.int64)
-        self._stamp = np.zeros(guards + 1, np.int64)
+        self._stamp = np.zeros(guards + 1, np.int32)
         self._hits = np.zeros(guards + 1, np.int32)
         keys = plan.keys
         lists = (keys.trunk_start, keys.leafy_start, keys.mixed_start)
         self._is_key: NDArray[np.bool_] = np.diff(np.stack(lists)).sum(axis=0) > 0
-        self._seen = np.zeros(targets + 1, np.int64)
-        self._active = np.zeros(len(plan.trunks.star), np.int64)
+        self._seen = np.zeros(targets + 1, np.int32)
+        self._active = np.zeros(len(plan.trunks.star), np.int32)
         self._met = np.zeros(1_024, np.int32)
         self._found = np.zeros(4_096, np.int32)
         self._per_element: dict[str, NDArray[Any]] = {}
@@ -148,6 +149,8 @@ class Workspace:
         arrays = documents.arrays
         self.trunks.make_room()
         self.ways.make_room()
+        if self._counts[kernels.TOKEN] > _TOKENS:
+            self._begin_anew()
         numbers = self._numbers(documents)
         found_stop = np.zeros(len(documents), np.int64)
         done = 0
@@ -168,6 +171,13 @@ class Workspace:
                     more[: len(self._found)] = self._found
                     self._found = more
         return self._found[: found_stop[-1] if len(found_stop) else 0], found_stop
+
+    def _begin_anew(self) -> None:
+        """Number elements and documents from the beginning, before the numbers are too large."""
+        self._counts[kernels.TOKEN] = 0
+        self._per_element.clear()
+        for array in (self._stamp, self._seen, self._active, self.ways.memory.busy):
+            array[:] = 0
 
     def _work(self, arrays: Arrays, found_stop: NDArray[np.int64]) -> Work:
         elements = len(arrays.name)
