@@ -238,10 +238,13 @@ def start_element(desk: int, name: int, attributes: int) -> None:
     put_32(get_64(desk, TEXT_FROM), element, get_64(desk, TEXT_BYTES))
     put_32(get_64(desk, FIRST_TEXT), element, -1)
     count, most = 0, get_64(desk, MOST_ATTRIBUTES)
+    while count <= most and get_64(attributes, 2 * count):
+        count += 1
+    if count > most:
+        put_64(desk, STATUS, TOO_MANY_ATTRIBUTES)
+        return
+    count = 0
     while get_64(attributes, 2 * count):
-        if count == most:
-            put_64(desk, STATUS, TOO_MANY_ATTRIBUTES)
-            return
         if not note_attribute(
             desk, get_64(attributes, 2 * count), get_64(attributes, 2 * count + 1)
         ):

@@ -29,7 +29,7 @@ from tidegate.documents.reading.handlers import (
 from tidegate.documents.reading.memory import get_byte
 from tidegate.jit import kernel
 
-_PORTION: Final = 1 << 20  # bytes
+_PORTION: Final = 1 << 18  # bytes; then as many as before, for a tag is read again from its start
 _LOOKED_AT: Final = 512  # bytes in which a document that has namespaces mostly says so
 _DECLARATION: Final = 256  # bytes of an XML declaration that is looked at here
 
@@ -253,7 +253,7 @@ def feed(
     """Hand a document to a parser; 0 if it is fine."""
     done = 0
     while True:
-        portion = min(_PORTION, length - done)
+        portion = min(max(_PORTION, done), length - done)
         final = done + portion == length
         status = call_4(functions[PARSE], parser, address + done, portion, final) & 0xFFFFFFFF
         if desk[STATUS] != FINE:
