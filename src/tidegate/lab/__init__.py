@@ -7,8 +7,8 @@
 - `movement`: subscriptions that move; `trading`: limits of traders; `highway`: cars;
   `reaction`: how a network follows them
 - `redundant`: rules of which it is known what is redundant; `mixed`: rules as people write them
-- `dtds`: types of documents; `xml_patterns`: subscriptions to such documents; `xml_documents`: them;
-  `xml_paths`: paths, with predicates and branches, as another generator makes them
+- `dtds`: types of documents; `xml_documents`: documents of them; `xml_patterns`: subscriptions to
+  these; `xml_paths`: paths, with predicates and branches, as another generator makes them
 - `sources`: those of them that a scenario of the simulator can name
 - `comparison`: what each policy of the brokers saves and costs, on the same network and workload
 - `tour`: the language and the index, by examples; `demo`: a trading day on Spark
