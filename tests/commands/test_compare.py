@@ -12,6 +12,7 @@ from typer.testing import CliRunner, Result
 
 from tests import ROOT
 from tidegate.cli import app
+from tidegate.console import out
 from tidegate.lab.comparison import probes, trial
 from tidegate.lab.comparison.columns import TELLS
 from tidegate.lab.comparison.contestants import CONTESTANTS
@@ -156,7 +157,10 @@ def test_the_page_has_the_numbers_of_the_json(everything: Any) -> None:
         assert took == pytest.approx(each["deregistration"]["cpu"] * 1e3, rel=0.1)
 
 
-def test_the_table_is_printed_and_progress_told(scenario: Path) -> None:
+def test_the_table_is_printed_and_progress_told(
+    scenario: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(out, "_width", 200)
     said = compare(scenario, "--policies", "covering, flood")
     assert said.exit_code == 0, said.output
     lines = said.stdout.splitlines()
@@ -169,8 +173,6 @@ def test_the_table_is_printed_and_progress_told(scenario: Path) -> None:
 def test_on_a_narrow_terminal_nothing_is_cut_off(
     scenario: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from tidegate.console import out
-
     monkeypatch.setattr(out, "_width", 60)
     said = compare(scenario, "--policies", "covering")
     assert said.exit_code == 0, said.output
