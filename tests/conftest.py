@@ -1,5 +1,6 @@
 """What every test may rely on: one SparkSession per worker, and hypothesis at three sizes."""
 
+import gc
 import os
 import sys
 from collections.abc import Iterator
@@ -47,6 +48,20 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             half = "spark-2" if item.path.stem in OTHER_HALF else "spark-1"
             item.add_marker(pytest.mark.xdist_group(half))
     items.sort(key=lambda item: not uses_spark(item))
+
+
+def pytest_collection_finish() -> None:
+    """Let the garbage collector pass over what thousands of tests and their modules are made of.
+
+    Benchmarks collect before they measure, and took most of their time in tests for that.
+    """
+    gc.collect()
+    gc.freeze()
+
+
+def pytest_unconfigure() -> None:
+    """Let everything be taken apart at the end as ever."""
+    gc.unfreeze()
 
 
 @pytest.fixture(scope="session")
