@@ -26,6 +26,7 @@ from tidegate.lab.matching import PADRES_B, padres
 from tidegate.lab.trade import Trade, narrowed, trade
 from tidegate.pipeline import Store
 from tidegate.pipeline.bases import catalog, compile_job
+from tidegate.pipeline.kinds.attributes import Attributes
 from tidegate.pipeline.matching.match import match, plan
 from tidegate.pipeline.matching.run import Run, Wanted
 
@@ -104,7 +105,9 @@ class Case:
         for part in range(8):
             pq.write_table(drawn.slice(part * half, half), place / f"events/{part}.parquet")
         started = time.perf_counter()
-        compile_job.compile_base(self.store, spark, workload.schema, self.store.version())
+        compile_job.compile_base(
+            self.store, spark, Attributes(workload.schema), self.store.version()
+        )
         self.compile_seconds = time.perf_counter() - started
         self.check()
 
@@ -313,12 +316,11 @@ _COUNTED = "event bigint, matches bigint, version bigint, error string"
 def _tailed(events: DataFrame, store: Store, version: int) -> DataFrame:
     """Counts at a version whose changes are all in the tail."""
     assert store.schema is not None
-    base = catalog.newest(store.path, catalog.fingerprint(store.schema), version)
+    kind = Attributes(store.schema, declared=True)
+    base = catalog.newest(store.path, catalog.fingerprint(kind), version)
     assert base is not None
-    wanted = Wanted(
-        store=store.path, schema=store.schema, output="counts", columns=("event",), corrupt=None
-    )
-    return plan(events, store, Run(wanted=wanted, version=version, base=base.name))
+    wanted = Wanted(store=store.path, kind=kind, output="counts", columns=("event",), corrupt=None)
+    return plan(events, Run(wanted=wanted, version=version, base=base.name))
 
 
 def _to_nowhere(found: DataFrame) -> None:

@@ -28,6 +28,7 @@ from bench.processes import cpu_seconds, executor, private_memory
 from tidegate.lab.trade import Trade, trade
 from tidegate.pipeline import Store
 from tidegate.pipeline.bases import compile_job
+from tidegate.pipeline.kinds.attributes import Attributes
 from tidegate.pipeline.matching.match import match
 from tidegate.pipeline.spark.cluster import Cluster, cluster
 from tidegate.pipeline.spark.session import session
@@ -119,7 +120,9 @@ class _Case:
             pq.write_table(own, self.place / name / f"{part}.parquet")
 
     def compile(self, spark: SparkSession) -> None:
-        compile_job.compile_base(self.store, spark, self.workload.schema, self.store.version())
+        compile_job.compile_base(
+            self.store, spark, Attributes(self.workload.schema), self.store.version()
+        )
 
     def matched(self, spark: SparkSession, events: str, form: Any) -> DataFrame:
         found = spark.read.parquet(str(self.place / events))

@@ -82,6 +82,7 @@ def _measured(size: int) -> dict[str, float]:
 def _measure(size: int) -> dict[str, float]:
     from tidegate.pipeline import Store
     from tidegate.pipeline.bases import compile_job
+    from tidegate.pipeline.kinds.attributes import Attributes
     from tidegate.pipeline.matching.match import match
     from tidegate.pipeline.spark.session import session
     from tidegate.pipeline.statistics import statistics
@@ -111,7 +112,7 @@ def _measure(size: int) -> dict[str, float]:
             statistics.gather(spark.read.parquet(str(place / "past")), store)
         assert store.schema is not None
         with timing("compile"):
-            base = compile_job.compile_base(store, spark, store.schema, store.version())
+            base = compile_job.compile_base(store, spark, Attributes(store.schema), store.version())
         counts = match(spark.read.parquet(str(place / "few")), store, output="counts")
         assert sorted(row.matches for row in counts.collect()) == sorted(checked)
         for form, count in (("counts", COUNTED), ("pairs", PAIRED)):

@@ -21,10 +21,10 @@ from bench.figure import Figure, timed
 from tidegate.lab.matching import PADRES_B, padres
 from tidegate.lab.trade import trade
 from tidegate.pipeline import Store
-from tidegate.pipeline.bases.summary_index import met, summary_index, visited
+from tidegate.pipeline.bases.summary_index import summary_index, visited
+from tidegate.pipeline.kinds.attributes import Attributes
 from tidegate.pipeline.shards import shard_plan
 from tidegate.pipeline.shards.summaries import summary
-from tidegate.pipeline.store import load_index
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -71,14 +71,15 @@ class _Case:
     def __init__(self, name: str, workload: Any) -> None:
         self.title = f"{name}, {len(workload):,} subscriptions"
         self._schema: tg.Schema = workload.schema
+        self._kind = Attributes(self._schema)
         rows = _stored(workload)
         self._ids, self._filters, self._parameters = rows
         self._past = workload.events(PAST, seed=5)
         self._fresh = workload.events(FRESH, seed=6)
         with timed() as watch:
             index = tg.Index(self._schema)
-            load_index.add(index, pa.array(np.arange(len(self._ids))), *rows[1:])
-            _, self._found = met(index, self._fresh)
+            self._kind.add(index, pa.array(np.arange(len(self._ids))), *rows[1:])
+            _, self._found = self._kind.read(self._fresh).met(index)
         self._seconds = watch.seconds
 
     def figures(self, visits: float | None = None, load: float | None = None) -> Iterator[Figure]:
@@ -146,7 +147,7 @@ class _Case:
 
     def _split(self, where: NDArray[np.int32], filters: list[list[str]]) -> _Split:
         count = len(filters)
-        seen = visited(summary_index(filters, self._schema), count, self._fresh)
+        seen = visited(summary_index(filters, self._kind), count, self._kind.read(self._fresh))
         load = np.bincount(where[self._found], minlength=count)
         size = np.bincount(where, minlength=count)
         return _Split(

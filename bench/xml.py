@@ -10,7 +10,8 @@ and with both and a predicate in the branch, are drawn by `tidegate.lab.xml_path
 when half of all documents have been. The ids of some patterns are compared with what lxml says of
 each pair. Beside it: lxml, asked one expression after the other on a tree that it has parsed; XTrie
 (in plain Python); what it costs that an index is changed while it is used; and how long it takes to
-load 500,000 expressions. At the end, how containment is searched (`xml_containment`).
+load 500,000 expressions. At the end, what it is on Spark (`xml_spark`), and how containment is
+searched (`xml_containment`).
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ import numpy as np
 import pyarrow as pa
 from lxml import etree
 
-from bench import xml_containment
+from bench import xml_containment, xml_spark
 from bench.figure import Figure, timed
 from tidegate.documents.index import DocumentIndex
 from tidegate.documents.reading import expat
@@ -76,6 +77,7 @@ def run() -> Iterator[Figure]:
     yield from beside(seen)
     yield from changing(seen)
     yield from loading()
+    yield from xml_spark.figures(documents, paths_500())
     yield from xml_containment.figures()
 
 

@@ -73,6 +73,10 @@ class StoreError(TidegateError):
     """A subscription store that is missing, foreign, damaged, or changed by too many at once."""
 
 
+class StorageError(TidegateError):
+    """What a broker wrote down is damaged or foreign, or it can write down nothing more."""
+
+
 class MeasureError(TidegateError):
     """A measure was asked for where no distribution gives one."""
 

@@ -27,6 +27,8 @@ from tidegate.documents.matching.compiler import Compiler
 from tidegate.documents.matching.segment import Segment
 from tidegate.documents.matching.workspace import Workspace
 from tidegate.documents.reading.limits import Limits
+from tidegate.documents.reading.reader import Reader
+from tidegate.documents.reading.rows import rows_of
 from tidegate.documents.values import number
 from tidegate.documents.xpath import XPath, parse_xpath
 from tidegate.engine.segments.live import Live
@@ -174,6 +176,20 @@ def test_a_document_that_cannot_be_read_does_not_stop_the_others() -> None:
         index.match("<a")
     with pytest.raises(DocumentError, match="more than 3 elements"):
         DocumentIndex(limits=Limits(depth=3)).match("<a><a><a><a/></a></a></a>")
+
+
+def test_documents_that_are_read_once_are_matched_with_several_indexes() -> None:
+    random = Random(3)
+    documents = [document(random) for _ in range(60)] + ["<a", "<b/>"]
+    reader = Reader()
+    for some in (documents[:30], documents[30:]):  # the names of the second batch are known
+        read = reader.read(rows_of(some))
+        for _ in range(3):
+            index = index_of([Writer(random).expression() for _ in range(40)])
+            refused: dict[int, str] = {}
+            assert index.match_batch(read, refused) == index.match_batch(some, {})
+            assert refused == read.refused
+            assert index.count_batch(read, {}).tolist() == index.count_batch(some, {}).tolist()
 
 
 def test_the_public_name_is_there() -> None:

@@ -23,11 +23,11 @@ from tidegate.pipeline import ParquetFolder, Store, match_stream
 from tidegate.pipeline.bases import catalog
 from tidegate.pipeline.bases.shard_builder import Builder
 from tidegate.pipeline.events.malformed import ERROR
+from tidegate.pipeline.kinds.attributes import Attributes
+from tidegate.pipeline.kinds.kind import Kind, Plan
 from tidegate.pipeline.matching.matcher import Matcher
 from tidegate.pipeline.matching.notifications import Notifier
 from tidegate.pipeline.matching.sinks import Sink
-from tidegate.pipeline.shards.shard_plan import Plan
-from tidegate.pipeline.shards.shard_plan import plan as make_plan
 from tidegate.pipeline.store import pins
 
 if TYPE_CHECKING:
@@ -63,9 +63,18 @@ class Stream:
     def checkpoint(self) -> Path:
         return self.folder / "checkpoint"
 
+    @property
+    def types(self) -> str:
+        """Of the events."""
+        return EVENTS
+
     def source(self, spark: "SparkSession") -> "DataFrame":
-        reader = spark.readStream.schema(EVENTS).option("maxFilesPerTrigger", 1)
+        reader = spark.readStream.schema(self.types).option("maxFilesPerTrigger", 1)
         return reader.json(str(self.events))
+
+    def add_some(self, name: str, count: int) -> None:
+        """Add subscriptions whose ids begin with the name."""
+        add_some(self.store, name, count)
 
     def run(self, spark: "SparkSession", sink: Sink | None = None, **more: Any) -> None:
         """Match all events that are there; what goes wrong is raised."""
@@ -184,17 +193,17 @@ def write_base(
     schema: tg.Schema | None = None,
     shards: int = 1,
     plan: Plan | None = None,
+    kind: Kind | None = None,
 ) -> catalog.Base:
     """Compile a version without Spark, to shards by a plan, or by the one made for them."""
     version = store.version() if version is None else version
-    schema = tg.Schema(EVENTS) if schema is None else schema
+    kind = kind or Attributes(tg.Schema(EVENTS) if schema is None else schema)
     rows = store.subscriptions(version).combine_chunks()
     columns = [rows[name].combine_chunks() for name in ("id", "filter", "parameters")]
     if plan is None and shards > 1:
-        plan = make_plan(columns[1], columns[2], schema, shards)
+        plan = kind.plan(columns[1], columns[2], shards, None)
     where = np.zeros(len(rows), np.int32) if plan is None else plan.shards(*columns)
-    name = catalog.new_name(version, schema)
-    builder = Builder(store.path, name, version, schema, plan)
+    builder = Builder(store.path, catalog.new_name(version, kind), version, kind, plan)
     built = [builder.shard(k, [rows.filter(pa.array(where == k))]) for k in range(shards)]
     return catalog.publish(store.path, builder.base(built, None, time.time()))
 
@@ -205,6 +214,6 @@ def found_by(matcher: Matcher, events: pa.Table) -> list[tuple[int, str]]:
     (batch,) = table.append_column(ERROR, pa.nulls(len(events), pa.string())).to_batches()
     return sorted(
         pair
-        for some in Notifier(matcher, "pairs", ["row"]).notify(batch)
+        for some in Notifier(matcher, matcher.kind, "pairs", ["row"]).notify(batch)
         for pair in zip(some["row"].to_pylist(), some["subscription"].to_pylist(), strict=True)
     )

@@ -15,6 +15,7 @@ from tests.pipeline.object_server import ObjectServer
 from tidegate.cli import app
 from tidegate.pipeline import Store, match
 from tidegate.pipeline.bases import compile_job
+from tidegate.pipeline.kinds.attributes import Attributes
 from tidegate.pipeline.store import pins
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ def test_batches_are_matched_as_with_a_store_in_a_folder(
     for place in (address, str(tmp_path / "store")):
         store = Store.create(place)
         streams.add_some(store, "first", 40)
-        compile_job.compile_base(store, remote_spark, tg.Schema(events.schema), 2)
+        compile_job.compile_base(store, remote_spark, Attributes(tg.Schema(events.schema)), 2)
         store.update("first-3", low=1.0)
         store.remove("first-4")
         streams.add_some(store, "second", 10)
@@ -111,7 +112,7 @@ def test_a_stream_follows_the_changes_of_a_remote_store(
     assert stream.versions() == {0: 3, 1: 6, 2: 9}
     assert stream.delivered(spark) == stream.wanted(spark)
     schema = tg.Schema(stream.source(spark).schema)
-    keeping = compile_job.KeepCompiled(store, spark, schema, changes=5, seconds=0.05)
+    keeping = compile_job.KeepCompiled(store, spark, Attributes(schema), changes=5, seconds=0.05)
     wait_until(lambda: newest_base(store, schema) == store.version())
     keeping.stop()
     assert keeping.error is None

@@ -26,7 +26,7 @@ from tidegate.engine.subscriptions.table_columns import plain_column
 from tidegate.errors import ParameterError, SubscriptionError, TidegateError
 from tidegate.filters.filter import constant
 from tidegate.filters.literals import spell
-from tidegate.pipeline.store.change_tables import is_whole
+from tidegate.pipeline.store.language import is_whole
 from tidegate.pipeline.store.literals import Given, Value, given_columns, given_maps, read_literals
 
 Tick: TypeAlias = Callable[[int], None]  # told now and then how many bytes were read

@@ -8,7 +8,7 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -17,7 +17,13 @@ import typer
 from rich.live import Live
 from rich.markup import escape
 
-from tidegate.commands.options import SchemaOption, read_schema, refusals
+from tidegate.commands.options import (
+    NamespaceOption,
+    SchemaOption,
+    read_namespaces,
+    read_schema,
+    refusals,
+)
 from tidegate.commands.subs import read_subscriptions, show_refused
 from tidegate.console import err, out, waiting
 from tidegate.errors import TidegateError
@@ -40,6 +46,7 @@ class EventFormat(StrEnum):
     parquet = "parquet"
     json = "json"
     csv = "csv"
+    xml = "xml"
 
 
 class Output(StrEnum):
@@ -67,6 +74,15 @@ def match(
     format: Annotated[
         EventFormat | None, typer.Option(help="What the events are, if their names do not tell.")
     ] = None,
+    document: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="For patterns: the column of the events that has XML documents. Of files that "
+            "are documents themselves, it is their content.",
+        ),
+    ] = None,
+    namespaces: NamespaceOption = None,
     schema: SchemaOption = None,
     output: Annotated[
         Output,
@@ -74,7 +90,10 @@ def match(
     ] = Output.pairs,
     columns: Annotated[
         str | None,
-        typer.Option(metavar="A,B,...", help="Columns of the events to keep; all by default."),
+        typer.Option(
+            metavar="A,B,...",
+            help="Columns of the events to keep; all but the document by default.",
+        ),
     ] = None,
     stream: Annotated[
         bool, typer.Option("--stream", help="Go on with the files that come, until Ctrl-C.")
@@ -110,6 +129,9 @@ def match(
     its next micro-batch on. Started again with the same output it goes on where it was, and every
     event is matched exactly once.
 
+    Events are records in Parquet, JSON lines or CSV, or XML files, each a document. Subscriptions
+    that are XPath patterns are matched with documents: in XML files, or in the column --document.
+
     Subscriptions of FILE that are refused are shown with the reason; the others are matched, and
     the exit code is then 1.
     """
@@ -127,11 +149,14 @@ def match(
             checkpoint=(checkpoint or folder / _CHECKPOINT) if stream else None,
             files=files,
             shards=shards,
+            document=document,
+            namespaces=read_namespaces(namespaces),
         )
         job.require_options(checkpoint)
         job.require_output()
-        source = _Subscriptions.find(subscriptions, job)
         found = _events(events, format, stream)
+        job = replace(job, document=document or found.document)
+        source = _Subscriptions.find(subscriptions, job)
         good = job.run(source, found)
     if not good:
         raise typer.Exit(1)
@@ -152,6 +177,8 @@ class _Job:
     checkpoint: Path | None  # of a stream
     files: int | None
     shards: int | None
+    document: str | None  # the column that has it
+    namespaces: dict[str, str] | None
 
     def require_options(self, checkpoint: Path | None) -> None:
         given = {"--once": self.once, "--checkpoint": checkpoint, "--files": self.files}
@@ -197,7 +224,7 @@ class _Job:
                     self._batch(spark, frame, store)
                 else:
                     self._stream(frame, store)
-                _show_misfits(store, frame)
+                _show_misfits(store, frame, self.document)
             return good
 
     def _batch(self, spark: "SparkSession", events: "DataFrame", store: "Store") -> None:
@@ -213,6 +240,7 @@ class _Job:
             notifications = match_events(
                 watched,
                 store,
+                document=self.document,
                 output=self.output,
                 columns=self._kept(events),
                 shards=self.shards,
@@ -228,7 +256,7 @@ class _Job:
 
         assert self.checkpoint is not None
         sink = ParquetFolder(self.out)
-        compiled_for = _compiled_for(store, events)
+        compiled_for = _compiled_for(store, events, self.document)
 
         def tell(followed: Followed) -> None:
             line.update(followed.line(lag(store, compiled_for)), refresh=True)
@@ -241,6 +269,7 @@ class _Job:
                 store,
                 sink,
                 checkpoint=self.checkpoint,
+                document=self.document,
                 output=self.output,
                 columns=self._kept(events),
                 trigger={"availableNow": True} if self.once else None,
@@ -254,7 +283,7 @@ class _Job:
 
         if self.columns is not None:
             return self.columns
-        return [name for name in events.columns if name != CORRUPT]
+        return [name for name in events.columns if name not in (CORRUPT, self.document)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,6 +298,7 @@ class _Subscriptions:
         from tidegate.pipeline.store.store import Store
 
         if Store.exists(path):
+            _require_kind(Store.open(path), job)
             return cls(path, True)
         place = Path(path)
         if "://" in path or not place.exists():
@@ -296,14 +326,17 @@ class _Subscriptions:
         if self.is_store:
             yield Store.open(self.path), True
             return
-        schema = job.schema or Schema(events.schema)
+        schema = None if job.document else job.schema or Schema(events.schema)
         if job.checkpoint is None:
             with tempfile.TemporaryDirectory(prefix="tidegate-") as folder:
                 yield self._imported(Path(folder) / "subscriptions", schema, job)
         else:  # a stream that is started again needs those it had
             yield self._imported(job.checkpoint / _IMPORTED, schema, job)
 
-    def _imported(self, path: Path, schema: "Schema", job: _Job) -> tuple["Store | None", bool]:
+    def _imported(
+        self, path: Path, schema: "Schema | None", job: _Job
+    ) -> tuple["Store | None", bool]:
+        from tidegate.pipeline.store.language import ATTRIBUTES, XML
         from tidegate.pipeline.store.store import Store
 
         mark = _mark(Path(self.path))
@@ -315,10 +348,14 @@ class _Subscriptions:
                     f"under a stream, keep them in a store: tidegate subs import STORE {self.path}"
                 )
             return store, True
-        found = read_subscriptions([Path(self.path)], schema)
+        read = read_subscriptions([Path(self.path)])
+        kind = XML if job.document else ATTRIBUTES
+        if read.kind() != kind:
+            raise _mixed_up(self.path, read.kind() == XML)
         path.parent.mkdir(parents=True, exist_ok=True)
         with _removed(path):
-            store = Store.create(path, schema)
+            store = Store.create(path, schema, kind=kind, namespaces=job.namespaces)
+            found = read.proposal(store.language)
             _, verdict = store.load(found.proposal, strict=job.strict, message=mark)
             refused = len(verdict.refusals)
             show_refused(found, verdict, 20)
@@ -329,6 +366,28 @@ class _Subscriptions:
             shutil.rmtree(path)
             return None, False
         return store, not refused
+
+
+def _require_kind(store: "Store", job: _Job) -> None:
+    """Refuse a store whose filters are not on what the events are."""
+    from tidegate.pipeline.store.language import XML
+
+    if (store.kind == XML) != (job.document is not None):
+        raise _mixed_up(store.path, store.kind == XML)
+    if job.namespaces is not None:
+        raise TidegateError("--namespace is for subscriptions in a file: a store has its own")
+
+
+def _mixed_up(path: str, patterns: bool) -> TidegateError:
+    if patterns:
+        return TidegateError(
+            f"{path} has patterns for documents: say --document, the column of the events that "
+            "has them, or give XML files as events"
+        )
+    return TidegateError(
+        f"{path} has filters on attributes, and these events are documents: leave --document out "
+        "and give records as events, or patterns, which begin with /, as subscriptions"
+    )
 
 
 def _folder(path: str) -> Path:
@@ -362,22 +421,23 @@ def _events(path: str, format: EventFormat | None, stream: bool) -> "EventFiles"
     return EventFiles.find(path, None if format is None else format.value, later=stream)
 
 
-def _show_misfits(store: "Store", events: "DataFrame") -> None:
+def _show_misfits(store: "Store", events: "DataFrame", document: str | None) -> None:
     """Tell about subscriptions that cannot match events of this schema."""
     from tidegate.pipeline.bases import catalog
 
-    base = catalog.newest(store.path, _compiled_for(store, events), store.version())
+    compiled_for = _compiled_for(store, events, document)
+    base = catalog.newest(store.path, compiled_for, store.version())
     if base is not None and base.refused:
         err.print(f"{base.refused:,} subscriptions do not fit the events and match none:")
         err.print(f"  {escape(base.reasons[0])}")
 
 
-def _compiled_for(store: "Store", events: "DataFrame") -> str:
-    """The fingerprint of the schema that the store is compiled for."""
-    from tidegate.filters.schema import Schema
+def _compiled_for(store: "Store", events: "DataFrame", document: str | None) -> str:
+    """The fingerprint of what the store is compiled for."""
     from tidegate.pipeline.bases import catalog
+    from tidegate.pipeline.kinds.kinds import kind_of
 
-    return catalog.fingerprint(store.schema or Schema(events.schema))
+    return catalog.fingerprint(kind_of(store, events, document))
 
 
 @contextmanager

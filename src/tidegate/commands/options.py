@@ -31,6 +31,15 @@ SchemaOption = Annotated[
     ),
 ]
 
+NamespaceOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--namespace",
+        metavar="PREFIX=URI",
+        help="What a prefix in patterns stands for; repeatable.",
+    ),
+]
+
 
 @contextmanager
 def refusals() -> Iterator[None]:
@@ -99,3 +108,19 @@ def read_parameter(text: str) -> tuple[str, Any]:
         return name.strip(), decode(value.strip())
     except ValueError as error:
         raise ParameterError(f"{name.strip()}: {error}") from None
+
+
+def read_namespaces(given: list[str] | None) -> dict[str, str] | None:
+    """The prefixes of `--namespace PREFIX=URI`, and what they stand for."""
+    if not given:
+        return None
+    pairs = [each.partition("=") for each in given]
+    for text, (prefix, found, uri) in zip(given, pairs, strict=True):
+        if not (found and prefix.strip() and uri.strip()):
+            raise TidegateError(f"--namespace takes PREFIX=URI, not {text!r}")
+    return {prefix.strip(): uri.strip() for prefix, _, uri in pairs}
+
+
+def is_pattern(filter: str) -> bool:
+    """Whether a filter is an XPath pattern: those begin with a slash, conditions never do."""
+    return filter.lstrip().startswith("/")

@@ -14,10 +14,12 @@ import numpy as np
 import pyarrow as pa
 
 from tidegate.commands.formats import FilePart, read_csv, read_json_lines, read_parquet
+from tidegate.commands.options import is_pattern
 from tidegate.errors import TidegateError
-from tidegate.filters.schema import Schema
+from tidegate.pipeline.store.language import ATTRIBUTES, XML, Language
 from tidegate.pipeline.store.literals import Literals, Value
-from tidegate.pipeline.store.proposal import ADD, Proposal, Refusals, propose
+from tidegate.pipeline.store.proposal import ADD, Proposal, propose
+from tidegate.pipeline.store.refusals import Refusals
 
 READERS: Final = {"csv": read_csv, "jsonl": read_json_lines, "parquet": read_parquet}
 _SUFFIXES: Final = {
@@ -34,23 +36,40 @@ class Import:
     """What files hold: a proposal, and where its rows came from."""
 
     proposal: Proposal
-    sources: tuple[tuple[Path, FilePart], ...]
+    sources: "RuleFiles"
 
     def place(self, row: int) -> str:
         """Where a row of the proposal came from, as `file:line`."""
-        for path, part in self.sources:
+        for path, part in self.sources.parts:
             if row < len(part.ids):
                 return f"{path}:{part.lines[row]}"
             row -= len(part.ids)
         raise IndexError(row)
 
 
+@dataclass(frozen=True, slots=True)
+class RuleFiles:
+    """What files hold, before it is known which kind of filters that is."""
+
+    parts: tuple[tuple[Path, FilePart], ...]
+
+    def proposal(self, language: Language) -> Import:
+        """All of it, to be added to a store of filters in that language."""
+        return Import(_joined([part for _, part in self.parts], language), self)
+
+    def kind(self) -> str:
+        """The kind of the first filter that there is."""
+        for _, part in self.parts:
+            for text in part.filters.drop_null()[:1].to_pylist():
+                return XML if is_pattern(text) else ATTRIBUTES
+        return ATTRIBUTES
+
+
 def read_files(
     paths: list[Path],
-    schema: Schema | None,
     format: str | None = None,
     tick: Callable[[Path, int], None] = lambda path, size: None,
-) -> Import:
+) -> RuleFiles:
     """Read files; `tick` is told how far it got in each of them."""
     sources: list[tuple[Path, FilePart]] = []
     for path in paths:
@@ -64,10 +83,10 @@ def read_files(
                 sources.append((path, READERS[kind](file, partial(tick, path))))
         except (OSError, TidegateError) as error:
             raise TidegateError(f"{path}: {error}") from None
-    return Import(_joined([part for _, part in sources], schema), tuple(sources))
+    return RuleFiles(tuple(sources))
 
 
-def _joined(parts: list[FilePart], schema: Schema | None) -> Proposal:
+def _joined(parts: list[FilePart], language: Language) -> Proposal:
     """One proposal of all parts."""
     starts = np.cumsum([0, *(len(part.ids) for part in parts)]).tolist()
     values: dict[str, list[Value]] = {}
@@ -84,7 +103,7 @@ def _joined(parts: list[FilePart], schema: Schema | None) -> Proposal:
         _in_a_row([part.subscribers for part in parts]),
         _in_a_row([part.filters for part in parts]),
         {name: _one_value(found) for name, found in values.items()},
-        schema,
+        language,
         loose={name for part in parts for name in part.loose},
         refusals=refusals,
     )

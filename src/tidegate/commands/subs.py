@@ -14,13 +14,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.markup import escape
 
-from tidegate.commands.options import SchemaOption, read_parameter, read_schema, refusals
+from tidegate.commands.options import (
+    NamespaceOption,
+    SchemaOption,
+    read_namespaces,
+    read_parameter,
+    read_schema,
+    refusals,
+)
 from tidegate.console import err, out
 from tidegate.errors import TidegateError
 
 if TYPE_CHECKING:
-    from tidegate.commands.rule_files import Import
-    from tidegate.filters.schema import Schema
+    from tidegate.commands.rule_files import Import, RuleFiles
     from tidegate.pipeline.store.store import Store
     from tidegate.pipeline.store.validation import Verdict
 
@@ -51,13 +57,39 @@ class Format(StrEnum):
     parquet = "parquet"
 
 
+class Kind(StrEnum):
+    """What filters are on."""
+
+    attributes = "attributes"
+    xml = "xml"
+
+
+KindOption = Annotated[
+    Kind | None,
+    typer.Option(help="What the filters of a new store are on: attributes, or XML documents."),
+]
+
+
 @subs.command()
-def create(store: StoreArgument, schema: SchemaOption = None) -> None:
-    """Make an empty store. With a schema of the events, filters are checked against it."""
+def create(
+    store: StoreArgument,
+    schema: SchemaOption = None,
+    kind: KindOption = None,
+    namespaces: NamespaceOption = None,
+) -> None:
+    """Make an empty store. With a schema of the events, filters are checked against it.
+
+    With --kind xml, it is one of XPath patterns for documents.
+    """
     from tidegate.pipeline.store.store import Store
 
     with refusals():
-        made = Store.create(store, read_schema(schema))
+        made = Store.create(
+            store,
+            read_schema(schema),
+            kind=(kind or Kind.attributes).value,
+            namespaces=read_namespaces(namespaces),
+        )
     out.print(f"made the store {escape(made.path)}")
 
 
@@ -78,6 +110,8 @@ def import_files(
         int, typer.Option(min=0, metavar="N", help="Show at most so many lines that are refused.")
     ] = 20,
     schema: SchemaOption = None,
+    kind: KindOption = None,
+    namespaces: NamespaceOption = None,
 ) -> None:
     """Load subscriptions from CSV, JSON lines or Parquet, in one commit.
 
@@ -85,12 +119,14 @@ def import_files(
     column is a parameter by name, for the rows whose filter has it. In CSV the values of parameters
     are literals, such as 10.5 or 'IBM' in its quotes, and an empty cell is no value.
 
-    The store is made if it is not there, with the schema if one is given. Rows that are refused are
-    shown with their line and the reason, the others are loaded; the exit code is then 1.
+    The store is made if it is not there, with the schema if one is given; without --kind, it is one
+    of patterns for documents if the first filter begins with /. Rows that are refused are shown
+    with their line and the reason, the others are loaded; the exit code is then 1.
     """
     with refusals():
-        opened = _opened(store, schema)
-        found = read_subscriptions(files, opened.schema, format)
+        read = read_subscriptions(files, format)
+        opened = _opened(store, read, schema, kind, read_namespaces(namespaces))
+        found = read.proposal(opened.language)
         names = ", ".join(path.name for path in files)
         version, verdict = opened.load(found.proposal, strict=strict, message=f"imported {names}")
     refused = len(verdict.refusals)
@@ -235,27 +271,37 @@ def _open(path: str) -> "Store":
     return Store.open(path)
 
 
-def _opened(path: str, schema: Path | None) -> "Store":
-    """The store, made if it is not there."""
+def _opened(
+    path: str,
+    found: "RuleFiles",
+    schema: Path | None,
+    kind: Kind | None,
+    namespaces: dict[str, str] | None,
+) -> "Store":
+    """The store, made if it is not there; its kind is that of what was found, if none is said."""
+    from tidegate.pipeline.store.pattern_language import PatternLanguage
     from tidegate.pipeline.store.store import Store
 
     wanted = read_schema(schema)
     if not Store.exists(path):
-        return Store.create(path, wanted)
+        new = found.kind() if kind is None else kind.value
+        return Store.create(path, wanted, kind=new, namespaces=namespaces)
     store = Store.open(path)
+    if kind is not None and kind.value != store.kind:
+        raise TidegateError(f"the store {path} is of the kind {store.kind}; leave --kind out")
     if wanted is not None and wanted != store.schema:
         raise TidegateError(f"the store {path} has another schema; leave --schema out")
+    if namespaces is not None and store.language != PatternLanguage(namespaces):
+        raise TidegateError(f"the store {path} has other namespaces; leave --namespace out")
     return store
 
 
-def read_subscriptions(
-    files: list[Path], schema: "Schema | None", format: Format | None = None
-) -> "Import":
+def read_subscriptions(files: list[Path], format: Format | None = None) -> "RuleFiles":
     """The subscriptions in files."""
     from tidegate.commands.rule_files import read_files
 
     with _progress(files) as tick:
-        return read_files(files, schema, None if format is None else format.value, tick)
+        return read_files(files, None if format is None else format.value, tick)
 
 
 @contextmanager

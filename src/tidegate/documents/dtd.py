@@ -65,12 +65,16 @@ class Attribute:
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """An element: what may be in it, whether text may be among that, its attributes."""
+    """An element: what may be in it, whether text may be among that, its attributes.
+
+    In an element that is declared `ANY` there may be `anything`: text, and every declared element.
+    """
 
     name: str
     content: Named | Group | None
     text: bool
     attributes: tuple[Attribute, ...] = ()
+    anything: bool = False
 
     @property
     def children(self) -> tuple[str, ...]:
@@ -117,6 +121,7 @@ class _Reader:
         self.parameters: dict[str, str | None] = {}
         self.contents: dict[str, tuple[Named | Group | None, bool]] = {}
         self.attributes: dict[str, dict[str, Attribute]] = {}
+        self.open: set[str] = set()  # the elements that are declared ANY
         self.grown = 0
 
     def definition(self) -> DTD:
@@ -125,7 +130,13 @@ class _Reader:
             raise DocumentError("the definition declares no element")
         return DTD(
             {
-                name: Declared(name, content, text, tuple(self.attributes.get(name, {}).values()))
+                name: Declared(
+                    name,
+                    content,
+                    text,
+                    tuple(self.attributes.get(name, {}).values()),
+                    name in self.open,
+                )
                 for name, (content, text) in self.contents.items()
             }
         )
@@ -206,6 +217,7 @@ class _Reader:
             self.contents[name] = None, False
         elif model == "ANY":
             self.contents[name] = None, True
+            self.open.add(name)
         else:
             self.contents[name] = _Model(name, model).content()
 

@@ -199,10 +199,11 @@ class DocumentIndex:
     def match_batch(self, documents: Any, /, refused: dict[int, str] | None = None) -> pa.Table:
         """Which document meets which subscription, as pairs of a document's row and an id.
 
-        Documents are a list, or a column of an Arrow table of type binary or string. Those that
-        cannot be read are put into `refused`, by row and with the reason; without it, the first
-        one is a `DocumentError`. The ids are dictionary-encoded; within each chunk of the table,
-        pairs are grouped by document.
+        Documents are a list, or a column of an Arrow table of type binary or string; or what a
+        `Reader` has read, so that several indexes can be asked for one reading. Those that cannot
+        be read are put into `refused`, by row and with the reason; without it, the first one is a
+        `DocumentError`. The ids are dictionary-encoded; within each chunk of the table, pairs are
+        grouped by document.
 
         >>> index = DocumentIndex()
         >>> index.add("a", "//a")
@@ -211,7 +212,7 @@ class DocumentIndex:
         """
         version = cast(Any, self._merger.version())
         events, subscriptions = [], []
-        for before, block, trees in self._blocks(rows_of(documents), refused):
+        for before, block, trees in self._blocks(_read_or_rows(documents), refused):
             for segment, alive in version:
                 rows, codes = segment.pairs(block, trees, alive, before)
                 if len(rows):
@@ -230,10 +231,10 @@ class DocumentIndex:
         self, documents: Any, /, refused: dict[int, str] | None = None
     ) -> NDArray[np.int64]:
         """How many subscriptions each document meets; `refused` as for `match_batch`."""
-        rows = rows_of(documents)
+        given = _read_or_rows(documents)
         version = cast(Any, self._merger.version())
-        counts = np.zeros(len(rows), np.int64)
-        for before, block, trees in self._blocks(rows, refused):
+        counts = np.zeros(len(given), np.int64)
+        for before, block, trees in self._blocks(given, refused):
             for segment, alive in version:
                 counts[before : before + len(block)] += segment.count(block, trees, alive)
         return counts
@@ -259,12 +260,11 @@ class DocumentIndex:
         return Description(size, tuple(structures), len(lives), pending, removed, MOST)
 
     def _blocks(
-        self, rows: Rows, refused: dict[int, str] | None
+        self, given: Rows | Documents, refused: dict[int, str] | None
     ) -> Iterator[tuple[int, Documents, Trees]]:
         """The documents a few at a time, read: how many came before, they, and their trees."""
         with self._reader() as reader:
-            for before, block in rows.blocks(_DOCUMENTS, _BYTES):
-                documents = reader.read(block)
+            for before, documents in _blocks(given, reader):
                 for row, reason in documents.refused.items():
                     if refused is None:
                         raise DocumentError(
@@ -288,3 +288,16 @@ class DocumentIndex:
 
 
 _readers = threading.Lock()
+
+
+def _read_or_rows(documents: Any) -> Rows | Documents:
+    return documents if isinstance(documents, Documents) else rows_of(documents)
+
+
+def _blocks(given: Rows | Documents, reader: Reader) -> Iterator[tuple[int, Documents]]:
+    """Documents that are read, a few at a time, and how many came before."""
+    if isinstance(given, Documents):
+        yield 0, given
+        return
+    for before, block in given.blocks(_DOCUMENTS, _BYTES):
+        yield before, reader.read(block)

@@ -36,6 +36,7 @@ from tidegate.console import waiting
 from tidegate.filters.literals import spell
 from tidegate.lab.trade import Trade, trade
 from tidegate.pipeline.bases.catalog import fingerprint
+from tidegate.pipeline.kinds.attributes import Attributes
 from tidegate.pipeline.matching.sinks import NOTIFICATIONS, ParquetFolder
 from tidegate.pipeline.matching.stream import match_stream
 from tidegate.pipeline.progress.steps import Watch, rate
@@ -224,7 +225,7 @@ def _streamed(
     source = f"file://{place / 'events'}"
     types = spark.read.parquet(source).schema
     stream = spark.readStream.schema(types).option("maxFilesPerTrigger", 1).parquet(source)
-    compiled_for = fingerprint(workload.schema)
+    compiled_for = fingerprint(Attributes(workload.schema))
     traders = Traders(store, workload)
     shown: set[int] = set()
     out.print("Streaming it through Spark, a file in each micro-batch, while rules change.")

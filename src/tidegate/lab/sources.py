@@ -32,7 +32,8 @@ from tidegate.lab.trade import trade
 from tidegate.lab.workloads import Rectangles, rectangles
 from tidegate.lab.xml_documents import DocumentChoices, DocumentSource
 from tidegate.lab.xml_patterns import PatternChoices, PatternSource
-from tidegate.overlay.attributes import AttributeFilter, Attributes
+from tidegate.overlay.attribute_filter import AttributeFilter
+from tidegate.overlay.attributes import Attributes
 from tidegate.overlay.filter import Event, Filter
 from tidegate.overlay.patterns import Patterns
 from tidegate.simulate.supply import Source, Sources, TextKind

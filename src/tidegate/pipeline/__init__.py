@@ -6,6 +6,7 @@ From the bottom up:
 - `store`: who has subscribed to what, at which version?
 - `events`: how do events come in?
 - `shards`: which subscriptions belong together?
+- `kinds`: what is a kind of filters to the pipeline?
 - `statistics`: what do events look like?
 - `bases`: how does a version become files that workers map?
 - `matching`: who wants these events?

@@ -10,6 +10,7 @@ import pyarrow as pa
 import tidegate as tg
 from tidegate.pipeline.bases import compile_job
 from tidegate.pipeline.bases.shard_builder import Builder
+from tidegate.pipeline.kinds.attributes import Attributes
 from tidegate.pipeline.store.literals import PARAMETERS
 from pathlib import Path
 
@@ -27,7 +28,7 @@ def batches(count):
         columns["shard"] = pa.array([0] * len(ids), pa.int32())
         yield pa.RecordBatch.from_pydict(columns)
 
-builder = Builder(sys.argv[1], "name", 1, tg.Schema("price double"))
+builder = Builder(sys.argv[1], "name", 1, Attributes(tg.Schema("price double")))
 build = compile_job._Build(builder)
 list(build(batches(100)))
 before = private()

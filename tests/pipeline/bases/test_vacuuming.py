@@ -21,6 +21,7 @@ from tidegate.errors import StoreError
 from tidegate.pipeline import Store, vacuum
 from tidegate.pipeline.bases import catalog, compile_job, vacuuming
 from tidegate.pipeline.bases.catalog import fingerprint
+from tidegate.pipeline.kinds.attributes import Attributes
 from tidegate.pipeline.matching.matcher import Matcher
 from tidegate.pipeline.store import objects, pins
 
@@ -42,7 +43,7 @@ def run(*arguments: str | Path) -> Result:
 
 def matched(store: Store, version: int, schema: tg.Schema) -> list[Any]:
     """What a worker finds at a version."""
-    base = catalog.newest(store.path, fingerprint(schema), version)
+    base = catalog.newest(store.path, fingerprint(Attributes(schema)), version)
     assert base is not None
     matcher = Matcher(store.path, base)
     matcher.advance(version)
@@ -187,7 +188,7 @@ def test_a_vacuum_between_pin_and_delivery_changes_nothing(
             streams.add_some(store, f"batch-{batch}", 10)
             store.remove(f"first-{batch}")
             schema = tg.Schema(stream.source(spark).schema)
-            compile_job.compile_base(store, spark, schema, store.version())
+            compile_job.compile_base(store, spark, Attributes(schema), store.version())
             store.compact()
             vacuum(store, older_than=0)
             stream.sink.commit(notifications, query, batch)

@@ -1,7 +1,7 @@
 """A driver that matches a stream, for tests in which it is killed.
 
 `python driver.py FOLDER` runs the stream of that folder (`streams`) to its end, in a Spark of its
-own. What is to go wrong is said by variables of the environment:
+own; events may be documents. What is to go wrong is said by variables of the environment:
 
 - `DIE` is `PLACE:BATCH`: the whole driver, Python and Java, is killed in this batch, when it is
   - `written`: pinned and matched, but not yet at its place in the sink, and the store has changed;
@@ -22,6 +22,7 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from tests.pipeline import streams
+from tests.pipeline.kinds.document_streams import opened
 from tidegate.pipeline import ParquetFolder
 from tidegate.pipeline.matching import match
 from tidegate.pipeline.matching.tasks import InPlace
@@ -79,8 +80,7 @@ class Deadly:
             self.die()
 
     def change(self) -> None:
-        store = self.stream.store
-        streams.add_some(store, f"after-{store.version()}", 10)
+        self.stream.add_some(f"after-{self.stream.store.version()}", 10)
 
     def die(self, *arguments: Any) -> None:
         gateway: Any = self.spark.sparkContext._gateway
@@ -115,7 +115,7 @@ def main() -> None:
     if "KILL_WORKER" in os.environ:
         kill_worker(folder, int(os.environ["KILL_WORKER"]))
     place, _, batch = os.environ.get("DIE", "nowhere:-1").partition(":")
-    stream = streams.Stream(folder)
+    stream = opened(folder)
     stream.run(spark, Deadly(stream, spark, place, int(batch)))
 
 

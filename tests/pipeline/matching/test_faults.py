@@ -23,6 +23,7 @@ from tests.pipeline import full_disk, streams
 from tests.pipeline.streams import Stream
 from tidegate.pipeline import ParquetFolder, Store, vacuum
 from tidegate.pipeline.bases import catalog, compile_job
+from tidegate.pipeline.kinds.attributes import Attributes
 from tidegate.pipeline.matching.matcher import kept_matcher
 from tidegate.pipeline.store import pins
 
@@ -141,7 +142,7 @@ def test_a_stream_refuses_a_damaged_base_and_goes_on_when_it_is_gone(
 ) -> None:
     stream = streams.make(tmp_path, batches=2)
     schema = tg.Schema(stream.source(spark).schema)
-    compile_job.compile_base(stream.store, spark, schema, 3)
+    compile_job.compile_base(stream.store, spark, Attributes(schema), 3)
     (path,) = Path(stream.store.path, "bases").glob(f"{part}*")
     damage(path)
     with pytest.raises(Exception, match=path.name):

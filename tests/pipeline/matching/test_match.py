@@ -15,6 +15,7 @@ from tests.filters.test_spark import ask, store
 from tests.pipeline import streams
 from tidegate.errors import SchemaError, TidegateError
 from tidegate.pipeline.bases import catalog
+from tidegate.pipeline.kinds.attributes import Attributes
 from tidegate.pipeline.matching.match import match
 from tidegate.pipeline.matching.matcher import Matcher
 from tidegate.pipeline.store.store import Store
@@ -78,7 +79,7 @@ def test_the_whole_language_is_matched_as_spark_does(language: Language, shards:
         streams.write_base(language.store, schema=language.schema, shards=shards)
     found = match(language.events, language.store, columns=["row"], shards=shards)
     assert pairs(found) == language.expected
-    events = catalog.fingerprint(language.schema)
+    events = catalog.fingerprint(Attributes(language.schema))
     base = catalog.newest(language.store.path, events, language.store.version(), shards)
     assert base is not None
     assert base.subscriptions == len(language.filters)

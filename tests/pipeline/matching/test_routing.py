@@ -3,6 +3,7 @@
 import random
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +19,9 @@ from tidegate.engine.scan import ScanIndex
 from tidegate.pipeline import Store
 from tidegate.pipeline.bases.names import NOWHERE, AddedNames, MappedNames, sorted_ids
 from tidegate.pipeline.events.malformed import ERROR
+from tidegate.pipeline.kinds.kind import Kind
 from tidegate.pipeline.matching.matcher import Matcher
-from tidegate.pipeline.matching.notifications import Notifier
+from tidegate.pipeline.matching.notifications import Form, Notifier
 from tidegate.pipeline.matching.routing import SHARD, SLOT, Router, Slots
 from tidegate.pipeline.matching.tail import Tail
 from tidegate.pipeline.shards.shard_plan import scattered
@@ -49,47 +51,57 @@ def wanted(store: Store, version: int, batch: pa.RecordBatch) -> Counter[tuple[i
     rows = store.subscriptions(version)
     index: Any = ScanIndex(SCHEMA)
     columns = [rows[name].combine_chunks() for name in ("id", "filter", "parameters")]
-    load_index.add(index, *columns)
+    load_index.add(index, partial(tg.parse, schema=SCHEMA), *columns)
     sound = batch.slice(1).drop_columns([ERROR])
     found = index.match_batch(sound)
     ids = found["subscription"].cast(pa.string()).to_pylist()
     return Counter((row + 1, id) for row, id in zip(found["event"].to_pylist(), ids, strict=True))
 
 
-def in_place(matcher: Matcher, batch: pa.RecordBatch) -> Counter[tuple[int, str]]:
+def notifier(matcher: Matcher, form: Form, kind: Kind | None) -> Notifier:
+    return Notifier(matcher, kind or matcher.kind, form, ["row"])
+
+
+def in_place(
+    matcher: Matcher, batch: pa.RecordBatch, kind: Kind | None = None
+) -> Counter[tuple[int, str]]:
     """Pairs, of which lists and counts are known to say the same."""
-    found = Counter(pairs(Notifier(matcher, "pairs", ["row"]).notify(batch)))
-    lists = list(Notifier(matcher, "lists", ["row"]).notify(batch))
+    found = Counter(pairs(notifier(matcher, "pairs", kind).notify(batch)))
+    lists = list(notifier(matcher, "lists", kind).notify(batch))
     assert found == Counter(pairs(lists))
-    counts = list(Notifier(matcher, "counts", ["row"]).notify(batch))
+    counts = list(notifier(matcher, "counts", kind).notify(batch))
     assert sum(map(len, lists)) == sum(map(len, counts)) == len(batch)
     assert counted(counts) == counted_pairs(found)
     return found
 
 
-def shuffled(matcher: Matcher, batch: pa.RecordBatch) -> Counter[tuple[int, str]]:
+def shuffled(
+    matcher: Matcher, batch: pa.RecordBatch, kind: Kind | None = None
+) -> Counter[tuple[int, str]]:
     """The same when events are sent to their shards first, for lists and counts to their homes."""
     found = Counter(
         pair
-        for each in sent(matcher, batch, once=False)
-        for pair in pairs(Notifier(matcher, "pairs", ["row"]).arrived(each))
+        for each in sent(matcher, batch, kind, once=False)
+        for pair in pairs(notifier(matcher, "pairs", kind).arrived(each))
     )
-    homes = list(sent(matcher, batch, once=True))
+    homes = list(sent(matcher, batch, kind, once=True))
     assert sorted(row for each in homes for row in each["row"].to_pylist()) == list(
         range(len(batch))
     )
     plain = [each.drop_columns([SHARD, SLOT]) for each in homes]
-    lists = [each for some in plain for each in Notifier(matcher, "lists", ["row"]).notify(some)]
+    lists = [each for some in plain for each in notifier(matcher, "lists", kind).notify(some)]
     assert Counter(pairs(lists)) == found
-    counts = [each for some in plain for each in Notifier(matcher, "counts", ["row"]).notify(some)]
+    counts = [each for some in plain for each in notifier(matcher, "counts", kind).notify(some)]
     assert counted(counts) == counted_pairs(found)
     assert sum(map(len, lists)) == sum(map(len, counts)) == len(batch)
     return found
 
 
-def sent(matcher: Matcher, batch: pa.RecordBatch, once: bool) -> list[pa.RecordBatch]:
+def sent(
+    matcher: Matcher, batch: pa.RecordBatch, kind: Kind | None, once: bool
+) -> list[pa.RecordBatch]:
     """What a router makes of events."""
-    router = Router(matcher, PARTITIONS, once=once, turn=2)
+    router = Router(matcher, kind or matcher.kind, PARTITIONS, once=once, turn=2)
     rows = pa.Table.from_batches(list(router.route(batch))).combine_chunks()
     assert set(rows[SLOT].to_pylist()) <= set(range(PARTITIONS))
     seen = Counter(zip(rows["row"].to_pylist(), rows[SHARD].to_pylist(), strict=True))

@@ -12,6 +12,7 @@ from tests.pipeline.matching.test_stream import Between
 from tidegate.errors import TidegateError
 from tidegate.pipeline import Store, match
 from tidegate.pipeline.bases import catalog, compile_job
+from tidegate.pipeline.kinds.attributes import Attributes
 from tidegate.pipeline.store import pins
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ def test_a_stream_follows_changes_whatever_the_shards(
 
     def compile_now() -> None:
         if shards < MANY:
-            compile_job.compile_base(store, spark, schema, store.version(), shards)
+            compile_job.compile_base(store, spark, Attributes(schema), store.version(), shards)
         else:  # by fewer tasks
             streams.write_base(store, schema=schema, shards=shards)
 
@@ -83,7 +84,7 @@ def test_a_stream_follows_changes_whatever_the_shards(
     stream.run(spark, Between(stream.sink, after=change), shards=shards)
     assert stream.delivered(spark) == stream.wanted(spark)
     assert len(set(stream.versions().values())) == 4
-    base = catalog.newest(store.path, catalog.fingerprint(schema), store.version())
+    base = catalog.newest(store.path, catalog.fingerprint(Attributes(schema)), store.version())
     assert base is not None
     assert len(base.shards) == shards
 
@@ -109,7 +110,8 @@ def test_tasks_of_a_batch_use_one_base_though_a_newer_one_comes(
     chosen = rows.select("number", "subscription", "subscriber", "version").toArrow()
     assert streams.in_rows(chosen) == stream.wanted(spark)
     assert pins.chosen(stream.store.path) <= {
-        base.name for base in catalog.bases(stream.store.path, catalog.fingerprint(schema))
+        base.name
+        for base in catalog.bases(stream.store.path, catalog.fingerprint(Attributes(schema)))
     }
 
 

@@ -19,6 +19,7 @@ from tests.pipeline.streams import Stream
 from tidegate.errors import SchemaError, StoreError, TidegateError
 from tidegate.pipeline import Hook, ParquetFolder, Store, match_stream
 from tidegate.pipeline.bases import catalog, compile_job
+from tidegate.pipeline.kinds.attributes import Attributes
 from tidegate.pipeline.matching import match as match_module
 from tidegate.pipeline.matching.matcher import Matcher, kept_matcher
 from tidegate.pipeline.matching.sinks import Sink
@@ -77,7 +78,7 @@ def wait_until(done: Callable[[], bool]) -> None:
 
 
 def newest_base(store: Store, schema: tg.Schema) -> int:
-    found = catalog.newest(store.path, catalog.fingerprint(schema), store.version())
+    found = catalog.newest(store.path, catalog.fingerprint(Attributes(schema)), store.version())
     return -1 if found is None else found.version
 
 

@@ -12,6 +12,7 @@ from tidegate.pipeline import Store
 from tidegate.pipeline.bases import catalog
 from tidegate.pipeline.bases.names import NOWHERE, AddedNames
 from tidegate.pipeline.bases.shard_builder import ROWS, Builder
+from tidegate.pipeline.kinds.attributes import Attributes
 from tidegate.pipeline.matching import tail
 from tidegate.pipeline.matching.matcher import Matcher
 from tidegate.pipeline.store import delta_log
@@ -28,7 +29,8 @@ def followed(tmp_path: Path) -> tuple[Store, Matcher]:
     store = Store.create(tmp_path / "store", SCHEMA)
     store.add_many(rules([f"i{i}" for i in range(SIZE)]))
     version = store.version()
-    builder = Builder(store.path, catalog.new_name(version, SCHEMA), version, SCHEMA)
+    kind = Attributes(SCHEMA)
+    builder = Builder(store.path, catalog.new_name(version, kind), version, kind)
     state = store.subscriptions().sort_by("id").select(ROWS.names)
     built = builder.base([builder.shard(0, [state])], None, time.time())
     return store, Matcher(store.path, catalog.publish(store.path, built))
@@ -44,12 +46,13 @@ def rules(ids: list[str]) -> pa.Table:
 def found(matcher: Matcher, events: pa.RecordBatch) -> list[tuple[int, str]]:
     """Rows of events and ids, as a worker finds them."""
     pairs: list[tuple[int, str]] = []
-    for shard, some in matcher.visits(events):
+    read = matcher.kind.read(events)
+    for shard, some in matcher.visits(read):
         assert some is None
         part = matcher.part(shard)
-        matched = part.index.match_batch(events).unify_dictionaries().to_pydict()
-        ids, _ = part.names.of(np.array(matched["subscription"], np.int64))
-        pairs += zip(matched["event"], ids.to_pylist(), strict=True)
+        rows, numbers = read.met(part.index)
+        ids, _ = part.names.of(numbers)
+        pairs += zip(rows.tolist(), ids.to_pylist(), strict=True)
     return sorted(pairs)
 
 

@@ -7,6 +7,7 @@ are known.
 import json
 import pickle
 from collections import Counter
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 
 from tests.pipeline.shards.shard_rows import SCHEMA, Stored, draw, take
 from tidegate.engine.index import Index
+from tidegate.filters.filter import parse
 from tidegate.filters.schema import Schema
 from tidegate.lab.trade import Trade, trade
 from tidegate.pipeline.shards import shard_plan
@@ -107,7 +109,8 @@ def test_load_is_even_and_few_shards_are_visited(rules: tuple[Trade, Stored]) ->
     how = plan(*columns, workload.schema, 8, workload.events(8_000, seed=1))
     fresh = workload.events(4_000, seed=2)
     index = Index(workload.schema)
-    load_index.add(index, pa.array(np.arange(len(stored))), *columns)
+    read = partial(parse, schema=workload.schema)
+    load_index.add(index, read, pa.array(np.arange(len(stored))), *columns)
     matched = Counter(index.match_batch(fresh)["subscription"].to_pylist())
     visits = {}
     for each in (how, scattered(8)):

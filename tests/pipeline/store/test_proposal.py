@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import tidegate as tg
 from tidegate.filters.literals import spell
+from tidegate.pipeline.store.attribute_language import AttributeLanguage
 from tidegate.pipeline.store.literals import PARAMETERS, given_maps
 from tidegate.pipeline.store.proposal import ADD, propose
 
@@ -82,7 +83,7 @@ def test_a_row_is_refused_if_and_only_if_its_values_are(
         None,
         pa.array([text for text, _ in rows], pa.string()),
         given_maps(pa.array(maps, PARAMETERS)),
-        schema,
+        AttributeLanguage(schema),
     )
     refused = {row: type(error) for row, error in proposal.refusals.sorted()}
     wanted = [verdict(text, values, schema) for text, values in rows]

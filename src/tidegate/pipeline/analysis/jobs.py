@@ -103,6 +103,7 @@ class _Work:
         cell: int,
         tell: Tell,
     ) -> None:
+        store.require_attributes("an analysis")
         self._spark, self._store = spark, store
         self._version = store.version() if version is None else version
         self._events, self._distribution = events, distribution

@@ -131,6 +131,7 @@ def negative_space(
     task takes away, about, `limit` how many bytes it has for what is left; `tell` hears what is
     being done.
     """
+    store.require_attributes("negative space")
     return _Work(spark, store, version, k, cell, limit, tell).run()
 
 

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from math import ceil
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 import numpy as np
 import pyarrow as pa
@@ -21,6 +21,7 @@ from tidegate.pipeline.analysis.findings import Slice
 from tidegate.pipeline.bases import catalog, compile_job
 from tidegate.pipeline.bases.catalog import Base
 from tidegate.pipeline.events.malformed import ERROR, checked
+from tidegate.pipeline.kinds.attributes import Attributes
 from tidegate.pipeline.matching.matcher import Matcher, kept_matcher
 from tidegate.pipeline.store.store import Store
 
@@ -74,18 +75,18 @@ def popularity(
 
 def _base(store: Store, spark: "SparkSession", schema: Schema, version: int) -> Base:
     """A base of just that version; a new one has shards that are small enough to be built."""
-    known = catalog.newest(store.path, catalog.fingerprint(schema), version)
+    known = catalog.newest(store.path, catalog.fingerprint(Attributes(schema)), version)
     if known is not None and known.version == version:
         return known
     shards = max(1, ceil(store.most(version) / _SUBSCRIPTIONS_OF_A_SHARD))
-    return compile_job.compile_base(store, spark, schema, version, shards)
+    return compile_job.compile_base(store, spark, Attributes(schema), version, shards)
 
 
 def _structures(known: Matcher) -> tuple[Slice, ...]:
     """How many subscriptions are in which structure, in all shards together."""
     found: Counter[str] = Counter()
     for shard in range(len(known.base.shards)):
-        for each in known.part(shard).index.describe().structures:
+        for each in _index(known, shard).describe().structures:
             found[each.name] += each.subscriptions
     return tuple(Slice(name, count) for name, count in found.items() if count)
 
@@ -111,11 +112,11 @@ class _Count:
                 start += len(some)
                 seen += len(some)
                 pairs = 0
-                for shard, rows in known.visits(some):
+                for shard, rows in known.visits(known.kind.read(some)):
                     if shard not in totals:
                         totals[shard] = np.zeros(known.base.shards[shard].subscriptions, np.int64)
                     visiting = some if rows is None else some.take(pa.array(rows))
-                    pairs += _count(known.part(shard).index, visiting, totals[shard])
+                    pairs += _count(_index(known, shard), visiting, totals[shard])
                 size = max(_FIRST, min(_PAIRS * len(some) // max(pairs, 1), _EVENTS_AT_A_TIME))
         for shard, total in totals.items():
             matched = np.flatnonzero(total)
@@ -126,6 +127,10 @@ class _Count:
         yield pa.RecordBatch.from_pydict(
             {"id": pa.nulls(1, pa.string()), "matches": pa.array([seen], pa.int64())}
         )
+
+
+def _index(known: Matcher, shard: int) -> Index:
+    return cast(Index, known.part(shard).index)
 
 
 def _count(index: Index, events: pa.RecordBatch, total: NDArray[np.int64]) -> int:

@@ -1,11 +1,11 @@
 """What is a compiled base?
 
-A **base** is a version of the store, compiled for events of one schema. Its subscriptions are split
-into **shards**, of which small stores have only one. A shard is an index file whose ids are the
-numbers 0, 1, 2, …, and a file of **names** that says which subscription and which subscriber each
-number is, sorted by id. Where there are several shards, the **summary** is an index of filters that
-cover each of them (`summaries`), and tells where an event has to go. The **manifest** names all
-files with their sizes and checksums.
+A **base** is a version of the store, compiled for events of one schema (documents have none). Its
+subscriptions are split into **shards**, of which small stores have only one. A shard is an index
+file whose ids are the numbers 0, 1, 2, …, and a file of **names** that says which subscription and
+which subscriber each number is, sorted by id. Where there are several shards, the **summary** is an
+index of filters that cover each of them (`Kind.summary`), and tells where an event has to go. The
+**manifest** names all files with their sizes and checksums.
 
 A base is there when its manifest is: files are written first, under names of their own, and the
 manifest last, at once (`objects`). So a base is whole or it is not there, and two that are made at
@@ -28,8 +28,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from tidegate.errors import StoreError, TidegateError
-from tidegate.filters.notation import read_schema, spell_schema
-from tidegate.filters.schema import Schema
+from tidegate.pipeline.kinds.kind import Kind
+from tidegate.pipeline.kinds.kinds import compiled_kind
+from tidegate.pipeline.store.language import ATTRIBUTES
 from tidegate.pipeline.store.objects import LocalFile, Objects, beside
 
 _FORMAT: Final = 2
@@ -63,14 +64,15 @@ class Base:
 
     name: str
     version: int
-    events: str  # fingerprint of the schema it was compiled for
-    schema: Any  # the schema itself, in writing
+    events: str  # fingerprint of what it was compiled for
+    schema: Any  # that itself, in writing: the schema of the events; of documents the namespaces
     shards: tuple[Shard, ...]
     summary: File | None  # where there are several shards
     refused: int  # subscriptions that do not fit the events' schema, and match nothing
     reasons: list[str]  # of some of them
     seconds: float
     format: int = _FORMAT
+    kind: str = ATTRIBUTES  # of the filters; manifests without one are of these
 
     @property
     def subscriptions(self) -> int:
@@ -83,20 +85,20 @@ class Base:
         own = [file for shard in self.shards for file in (shard.index, shard.names)]
         return own if self.summary is None else [*own, self.summary]
 
-    def read_schema(self) -> Schema:
-        """The schema of the events."""
-        return read_schema(self.schema)
+    def read_kind(self) -> Kind:
+        """The kind of the filters, for the events that it was compiled for."""
+        return compiled_kind(self.kind, self.schema)
 
 
-def fingerprint(schema: Schema) -> str:
-    """A name for a schema, the same for equal ones."""
-    spelled = json.dumps(spell_schema(schema), sort_keys=True)
+def fingerprint(kind: Kind) -> str:
+    """A name for what filters are compiled for, the same if it is equal."""
+    spelled = json.dumps(kind.spelled(), sort_keys=True)
     return f"{zlib.crc32(spelled.encode()):08x}{len(spelled):04x}"
 
 
-def new_name(version: int, schema: Schema) -> str:
+def new_name(version: int, kind: Kind) -> str:
     """A name for a base that is about to be made, which no other one has."""
-    return f"{version:020d}-{fingerprint(schema)}-{uuid.uuid4().hex}"
+    return f"{version:020d}-{fingerprint(kind)}-{uuid.uuid4().hex}"
 
 
 def kept(store: str) -> Objects:
@@ -177,7 +179,7 @@ def _from_manifest(said: dict[str, Any]) -> Base:
         }
     )
     try:
-        base.read_schema()
+        base.read_kind()
     except TidegateError as error:
         raise ValueError(str(error)) from None
     return base

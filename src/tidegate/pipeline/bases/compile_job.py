@@ -3,7 +3,7 @@
 A Spark job reads the version's Parquet files, folds all changes to one id into its state, and sorts
 by id. A small store becomes one shard, in one task (`shard_builder`). Of a large one, a sample is
 taken first, and with what is known of past events (`statistics`) a plan is made of which
-subscriptions belong together (`shard_plan`); rows are sent to their shards, and each shard is
+subscriptions belong together (`shards`); rows are sent to their shards, and each shard is
 built, and summarised, by a task of its own. The driver sees the sample, the summaries and the
 manifest.
 """
@@ -21,11 +21,10 @@ from typing import TYPE_CHECKING, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tidegate.filters.schema import Schema
 from tidegate.pipeline.bases import catalog
 from tidegate.pipeline.bases.catalog import Base
 from tidegate.pipeline.bases.shard_builder import ROWS, Builder, Built
-from tidegate.pipeline.shards import shard_plan
+from tidegate.pipeline.kinds.kind import Kind, Plan
 from tidegate.pipeline.statistics import statistics
 from tidegate.pipeline.store import spark_reader
 from tidegate.pipeline.store.store import Store
@@ -49,13 +48,13 @@ _BUILT: Final = f"{_SHARD} int, built string"
 
 
 def compile_base(
-    store: Store, spark: "SparkSession", schema: Schema, version: int, count: int | None = None
+    store: Store, spark: "SparkSession", kind: Kind, version: int, count: int | None = None
 ) -> Base:
-    """Compile a version for events of a schema; the base that is there already, if there is.
+    """Compile a version for events of one kind; the base that is there already, if there is.
 
     It has `count` shards, or as many as its size calls for.
     """
-    known = catalog.newest(store.path, catalog.fingerprint(schema), version, count)
+    known = catalog.newest(store.path, catalog.fingerprint(kind), version, count)
     if known is not None and known.version == version:
         return known
     started = time.time()
@@ -68,8 +67,8 @@ def compile_base(
         events = None if past is None else past.sample
         few = spark_reader.sample(spark, store, version)
         columns = few["filter"].combine_chunks(), few["parameters"].combine_chunks()
-        plan = shard_plan.plan(*columns, schema, count, events)
-    builder = Builder(store.path, catalog.new_name(version, schema), version, schema, plan)
+        plan = kind.plan(*columns, count, events)
+    builder = Builder(store.path, catalog.new_name(version, kind), version, kind, plan)
     rows = spark_reader.state(spark, store, version)
     if plan is None:
         placed = rows.selectExpr("*", f"0 AS {_SHARD}").coalesce(1)
@@ -90,7 +89,7 @@ def compile_base(
 class _Place:
     """What a task does that says which shards subscriptions go to."""
 
-    plan: shard_plan.Plan
+    plan: Plan
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
@@ -143,18 +142,18 @@ def _give_back() -> None:
 def ensure_base(
     store: Store,
     spark: "SparkSession",
-    schema: Schema,
+    kind: Kind,
     version: int,
     most: float = MANY,
     count: int | None = None,
 ) -> Base:
     """A base by which a version can be matched: one with few changes since, or a new one."""
-    known = catalog.newest(store.path, catalog.fingerprint(schema), version, count)
+    known = catalog.newest(store.path, catalog.fingerprint(kind), version, count)
     if known is not None and (
         math.isinf(most) or changes_since(store, known.version, version) <= most
     ):
         return known
-    return compile_base(store, spark, schema, version, count)
+    return compile_base(store, spark, kind, version, count)
 
 
 def changes_since(store: Store, before: int, version: int) -> int:
@@ -174,7 +173,7 @@ class KeepCompiled:
         self,
         store: Store,
         spark: "SparkSession",
-        schema: Schema,
+        kind: Kind,
         *,
         shards: int | None = None,
         changes: int = MANY,
@@ -182,7 +181,7 @@ class KeepCompiled:
         alive: Callable[[], bool] = lambda: True,
     ) -> None:
         self.spark = spark
-        self._store, self._schema = store, schema
+        self._store, self._kind = store, kind
         self._shards = shards
         self._changes, self._seconds = changes, seconds
         self._alive = alive  # whether anybody still needs new bases
@@ -196,7 +195,7 @@ class KeepCompiled:
             try:
                 if self.lag()[1] > self._changes:
                     version = self._store.version()
-                    compile_base(self._store, self.spark, self._schema, version, self._shards)
+                    compile_base(self._store, self.spark, self._kind, version, self._shards)
                 self.error = None
             except Exception as error:  # matching goes on with the old base
                 self.error = error
@@ -204,7 +203,7 @@ class KeepCompiled:
     def lag(self) -> tuple[int, int]:
         """The versions and the changes since the newest base."""
         version = self._store.version()
-        fingerprint = catalog.fingerprint(self._schema)
+        fingerprint = catalog.fingerprint(self._kind)
         base = catalog.newest(self._store.path, fingerprint, version, self._shards)
         since = -1 if base is None else base.version
         return version - since, changes_since(self._store, since, version)

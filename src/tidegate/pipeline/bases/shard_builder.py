@@ -1,9 +1,9 @@
 """How do subscriptions become the files of a base?
 
-Of each shard, the filters are parsed and checked against the schema of the events, an index is
-built of them (subscriptions of the same filter share an entry there), and it is written together
-with the names. Where there are several shards, filters that cover each (`summaries`) are put into
-one more index (`summary_index`).
+Of each shard, the filters are parsed and checked for the events, an index is built of them
+(subscriptions of the same filter share an entry there), and it is written together with the names.
+Where there are several shards, filters that cover each (`Kind.summary`) are put into one more index
+(`summary_index`).
 
 Names have the text of a filter as well, if it has parameters: when these are changed later, the
 change does not repeat the filter.
@@ -19,15 +19,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tidegate.engine.index import Index
-from tidegate.filters.notation import spell_schema
-from tidegate.filters.schema import Schema
 from tidegate.pipeline.bases import catalog
 from tidegate.pipeline.bases.catalog import Base, File, Shard
 from tidegate.pipeline.bases.summary_index import summary_index, visited
-from tidegate.pipeline.shards.shard_plan import Plan
-from tidegate.pipeline.shards.summaries import summary
-from tidegate.pipeline.store import load_index
+from tidegate.pipeline.kinds.kind import Kind, KindIndex, Plan
 from tidegate.pipeline.store.literals import PARAMETERS
 
 ROWS: Final = pa.schema(
@@ -65,7 +60,7 @@ class Builder:
     store: str
     name: str
     version: int
-    schema: Schema
+    kind: Kind
     plan: Plan | None = None
 
     def shard(self, number: int, tables: list[pa.Table]) -> Built:
@@ -81,14 +76,14 @@ class Builder:
             index_path = folder / f"index-{stem}.tidegate"
             _write_names(str(names_path), columns)
             columns.clear()
-            index = Index(self.schema)
-            refused = load_index.add(index, pa.array(np.arange(len(ids))), filters, parameters)
+            index = self.kind.new_index()
+            refused = self.kind.add(index, pa.array(np.arange(len(ids))), filters, parameters)
             index.save(index_path)
             del index
             files = catalog.written(index_path), catalog.written(names_path)
         covering: list[str] = []
         if self.plan is not None:
-            covering = [str(f) for f in summary(filters, parameters, self.schema, self.plan)]
+            covering = self.kind.summary(filters, parameters, self.plan)
         reasons = [f"{ids[row].as_py()}: {error}" for row, error in refused[:_REASONS]]
         return Built(Shard(len(ids), *files), len(refused), reasons, covering)
 
@@ -97,10 +92,10 @@ class Builder:
         shards = [each.shard for each in built]
         file = None
         if self.plan is not None:
-            index = summary_index([each.summary for each in built], self.schema)
+            index = summary_index([each.summary for each in built], self.kind)
             file = self._write_summary(index)
             if events is not None and len(events):
-                shares = visited(index, len(shards), events).mean(axis=1)
+                shares = visited(index, len(shards), self.kind.read(events)).mean(axis=1)
                 shards = [
                     replace(shard, visits=float(share))
                     for shard, share in zip(shards, shares, strict=True)
@@ -108,16 +103,17 @@ class Builder:
         return Base(
             self.name,
             self.version,
-            catalog.fingerprint(self.schema),
-            spell_schema(self.schema),
+            catalog.fingerprint(self.kind),
+            self.kind.spelled(),
             tuple(shards),
             file,
             sum(each.refused for each in built),
             [reason for each in built for reason in each.reasons][:_REASONS],
             time.time() - started,
+            kind=self.kind.name,
         )
 
-    def _write_summary(self, index: Index) -> File:
+    def _write_summary(self, index: KindIndex) -> File:
         with catalog.writing(self.store) as folder:
             path = folder / f"summary-{self.name}.tidegate"
             index.save(path)

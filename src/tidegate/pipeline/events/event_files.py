@@ -1,6 +1,7 @@
 """How are events read from files?
 
-Parquet, JSON lines and CSV, as a batch or as a stream of the files that come. Types are those of a
+Parquet, JSON lines and CSV, as a batch or as a stream of the files that come; and XML, where each
+file is one event, with its path and its content as columns. Types of the others are those of a
 schema if there is one: columns of CSV are found by their names in the first line, whatever their
 order, and those that the schema does not have are texts. Without a schema they are what Spark
 infers from the files that are there. Lines that cannot be read are not lost: their text is in the
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
-FORMATS: Final = ("parquet", "json", "csv")
+FORMATS: Final = ("parquet", "json", "csv", "xml")
 CORRUPT: Final = "_corrupt_record"
 
 _SUFFIXES: Final = {
@@ -31,7 +32,9 @@ _SUFFIXES: Final = {
     ".jsonl": "json",
     ".ndjson": "json",
     ".csv": "csv",
+    ".xml": "xml",
 }
+_WHOLE_FILES: Final = "path STRING, modificationTime TIMESTAMP, length BIGINT, content BINARY"
 _PACKED: Final = (".gz", ".bz2", ".zst", ".snappy", ".lz4")
 
 
@@ -41,6 +44,11 @@ class EventFiles:
 
     path: str
     format: str
+
+    @property
+    def document(self) -> str | None:
+        """The column that has the document, where an event is nothing else."""
+        return "content" if self.format == "xml" else None
 
     @classmethod
     def find(cls, path: str, format: str | None, *, later: bool = False) -> "EventFiles":
@@ -66,9 +74,7 @@ class EventFiles:
 
     def batch(self, spark: "SparkSession", schema: Schema | None) -> "DataFrame":
         """All events that are there."""
-        reader = self._reader(spark.read, self._types(spark, schema))
-        events: DataFrame = reader.load(self.path)
-        return events
+        return self._load(self._reader(spark.read, self._types(spark, schema)))
 
     def stream(
         self, spark: "SparkSession", schema: Schema | None, files: int | None = None
@@ -78,10 +84,15 @@ class EventFiles:
         reader = self._reader(spark.readStream, types)
         if files is not None:
             reader = reader.option("maxFilesPerTrigger", files)
+        return self._load(reader)
+
+    def _load(self, reader: Any) -> "DataFrame":
         events: DataFrame = reader.load(self.path)
-        return events
+        return events if self.document is None else events.select("path", self.document)
 
     def _reader(self, reader: Any, types: "StructType | None") -> Any:
+        if self.document is not None:  # whole files, whose columns are always the same
+            return reader.format("binaryFile").schema(_WHOLE_FILES)
         reader = reader.format(self.format)
         if self.format == "csv":
             reader = reader.option("header", True).option("enforceSchema", False)
@@ -97,6 +108,8 @@ class EventFiles:
         self, spark: "SparkSession", schema: Schema | None, stream: bool = False
     ) -> "StructType | None":
         """What to read the files as; None if Spark is to see for itself."""
+        if self.document is not None:
+            return None
         if schema is not None and self.format == "json":
             return spark_schema(schema)
         if schema is not None and self.format == "csv":
@@ -182,4 +195,5 @@ def _format(names: list[str], path: str) -> str:
 
 def _suffix(name: str) -> str:
     path = Path(name.lower())
-    return Path(path.stem).suffix if path.suffix in _PACKED else path.suffix
+    inner = Path(path.stem).suffix
+    return inner if path.suffix in _PACKED and inner != ".xml" else path.suffix

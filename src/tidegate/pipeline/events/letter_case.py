@@ -33,7 +33,12 @@ def differing(wanted: Iterable[str], there: Iterable[str]) -> dict[str, str]:
     return {name: folded[name.casefold()] for name in missing if name.casefold() in folded}
 
 
-def warn_of_case(events: "DataFrame", schema: Schema | None, refusals: Iterable[str] = ()) -> None:
+def warn_of_case(
+    events: "DataFrame",
+    schema: Schema | None,
+    refusals: Iterable[str] = (),
+    stacklevel: int = 3,
+) -> None:
     """Point out names of a store's schema, or in refusals of its filters, that may be misspelled.
 
     A store without a schema refuses filters whose attributes the events do not have.
@@ -53,5 +58,5 @@ def warn_of_case(events: "DataFrame", schema: Schema | None, refusals: Iterable[
         f"and lower case: {', '.join(some)}{more}. Names are case-sensitive, so filters see NULL; "
         "rename the columns if they are meant",
         TidegateWarning,
-        stacklevel=3,
+        stacklevel=stacklevel,
     )

@@ -37,9 +37,9 @@ def checked(events: "DataFrame", schema: Schema | None, corrupt: str | None) -> 
     if corrupt is not None and corrupt in events.columns:
         text = functions.concat(
             functions.lit("corrupt record: "),
-            functions.substring(functions.col(_quoted(corrupt)), 1, 200),
+            functions.substring(functions.col(quoted(corrupt)), 1, 200),
         )
-        problems.append(functions.when(functions.col(_quoted(corrupt)).isNotNull(), text))
+        problems.append(functions.when(functions.col(quoted(corrupt)).isNotNull(), text))
     casts: dict[str, Column] = {}
     if schema is not None:
         for name in _columns(schema):
@@ -61,7 +61,7 @@ def _cast(
 ) -> list["Column"]:
     from pyspark.sql import functions
 
-    escaped = _quoted(name)
+    escaped = quoted(name)
     wanted = schema[escaped if escaped in schema else name].type
     own = events.schema[name].dataType
     if wanted.name == "struct":
@@ -84,7 +84,8 @@ def _cast(
     return [functions.when(value.isNotNull() & cast.isNull(), text)]
 
 
-def _quoted(name: str) -> str:
+def quoted(name: str) -> str:
+    """A column's name as Spark's expressions take it."""
     return f"`{name.replace('`', '``')}`"
 
 

@@ -18,15 +18,16 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from tidegate.errors import SchemaError, TidegateError
-from tidegate.filters.schema import Schema
 from tidegate.pipeline.bases import catalog, compile_job
-from tidegate.pipeline.events.letter_case import differing, warn_of_case
-from tidegate.pipeline.events.malformed import checked
+from tidegate.pipeline.events.letter_case import differing
+from tidegate.pipeline.kinds.kind import Kind
+from tidegate.pipeline.kinds.kinds import kind_of
 from tidegate.pipeline.matching.notifications import ALWAYS, FORMS, Form
 from tidegate.pipeline.matching.routing import SHARD, SLOT
 from tidegate.pipeline.matching.run import Run, Wanted
 from tidegate.pipeline.matching.tasks import AtShard, InPlace, Route
 from tidegate.pipeline.shards import MOST_SHARDS
+from tidegate.pipeline.store.language import ATTRIBUTES, XML
 from tidegate.pipeline.store.objects import is_remote
 from tidegate.pipeline.store.store import Store
 
@@ -34,13 +35,12 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.types import StructType
 
-"""Shards of a base."""
-
 
 def match(
     events: "DataFrame",
     subscriptions: "Store | str | os.PathLike[str] | DataFrame",
     *,
+    document: str | None = None,
     output: Form = "pairs",
     columns: Sequence[str] | None = None,
     version: int | None = None,
@@ -52,11 +52,13 @@ def match(
     """Notifications: who wants which of the events.
 
     `subscriptions` are a store, the path of one, or a DataFrame with columns `id`, `filter`, and
-    perhaps `subscriber` and parameters. `columns` are those of the events that come out (all of
-    them, unless some are chosen), beside those of the form of `output`: `"pairs"`, `"lists"` or
-    `"counts"`. A `version` of the store is matched if one is given; otherwise the newest one, which
-    a stream looks up for every micro-batch. Events with something in the column `corrupt` are
-    malformed, and so are those that violate the store's schema: they come out with `error`.
+    perhaps `subscriber` and parameters. Are they patterns for XML documents, `document` is the
+    column of the events that has these. `columns` are those of the events that come out (all but
+    the document, unless some are chosen), beside those of the form of `output`: `"pairs"`,
+    `"lists"` or `"counts"`. A `version` of the store is matched if one is given; otherwise the
+    newest one, which a stream looks up for every micro-batch. Events with something in the column
+    `corrupt` are malformed, and so are those that violate the store's schema, or whose document
+    cannot be read: they come out with `error`.
 
     A DataFrame of subscriptions is put into a store in the folder or at the address `scratch`,
     which all executors must see; without a cluster, in a temporary folder.
@@ -66,22 +68,22 @@ def match(
     worker matches with all shards.
     """
     require_count(shards)
-    chosen = require_columns(events, columns, output)  # before anything is compiled
-    store = _store(subscriptions, scratch)
-    schema = store.schema or schema_of(events)
+    chosen = require_columns(events, columns, output, document)  # before anything is compiled
+    store = _store(subscriptions, scratch, document)
+    kind = kind_of(store, events, document)
     streaming = events.isStreaming
     if version is None and not streaming:
         version = store.version()
     latest = store.version() if version is None else version
-    base = compile_job.ensure_base(store, events.sparkSession, schema, latest, count=shards)
-    warn_of_case(events, store.schema, base.reasons)
+    base = compile_job.ensure_base(store, events.sparkSession, kind, latest, count=shards)
+    kind.warn(events, base.reasons)
     if streaming and version is None:
-        _keep_compiled(store, events, schema, shards)
+        _keep_compiled(store, events, kind, shards)
     if shuffle is None:
         shuffle = len(base.shards) > 1
     wanted = Wanted(
         store=store.path,
-        schema=schema,
+        kind=kind,
         output=output,
         columns=chosen,
         corrupt=corrupt,
@@ -93,16 +95,17 @@ def match(
         base=None if streaming else base.name,
         sent_to=len(base.shards) if shuffle else 0,
     )
-    return plan(events, store, run)
+    return plan(events, run)
 
 
-def plan(events: "DataFrame", store: Store, run: Run) -> "DataFrame":
+def plan(events: "DataFrame", run: Run) -> "DataFrame":
     """The notifications of a run, as a DataFrame that has not been evaluated yet."""
-    prepared = checked(events, store.schema, run.wanted.corrupt)
+    wanted = run.wanted
+    prepared = wanted.kind.prepared(events, wanted.columns, wanted.corrupt)
     names = tuple(prepared.columns)
     # `mapInArrow` does not find columns with dots or backquotes in their names
     plain = prepared.toDF(*[f"c{i}" for i in range(len(names))])
-    schema = _notification_schema(events, run.wanted)
+    schema = _notification_schema(events, wanted)
     if not run.sent_to:
         return plain.mapInArrow(InPlace(run, names), schema)
     return _plan_shuffled(plain, names, run, schema)
@@ -128,18 +131,18 @@ def _plan_shuffled(
 _keeping: dict[tuple[str, str, int | None], compile_job.KeepCompiled] = {}
 
 
-def _keep_compiled(store: Store, events: "DataFrame", schema: Schema, shards: int | None) -> None:
+def _keep_compiled(store: Store, events: "DataFrame", kind: Kind, shards: int | None) -> None:
     """One thread for what is compiled alike makes new bases as long as its session is used."""
-    key, spark = (store.path, catalog.fingerprint(schema), shards), events.sparkSession
+    key, spark = (store.path, catalog.fingerprint(kind), shards), events.sparkSession
     known = _keeping.get(key)
     if known is not None and known.spark is spark:
         return
     if known is not None:
         known.end()  # that session may have been stopped
-    _keeping[key] = compile_job.KeepCompiled(store, spark, schema, shards=shards)
+    _keeping[key] = compile_job.KeepCompiled(store, spark, kind, shards=shards)
 
 
-def _store(given: Any, scratch: str | None) -> Store:
+def _store(given: Any, scratch: str | None, document: str | None) -> Store:
     if isinstance(given, Store):
         return given
     if isinstance(given, str | os.PathLike):
@@ -157,16 +160,11 @@ def _store(given: Any, scratch: str | None) -> Store:
         folder = f"{scratch.rstrip('/')}/tidegate-{uuid.uuid4().hex}"
     else:
         folder = tempfile.mkdtemp(prefix="tidegate-", dir=scratch)
-    store = Store.create(f"{folder}/subscriptions")
+    store = Store.create(f"{folder}/subscriptions", kind=ATTRIBUTES if document is None else XML)
     table = given.toArrow()
     if len(table):
         store.add_many(table)
     return store
-
-
-def schema_of(events: "DataFrame") -> Schema:
-    """The schema of events, by the types of their columns."""
-    return Schema(events.schema)
 
 
 def require_count(shards: int | None) -> None:
@@ -176,12 +174,16 @@ def require_count(shards: int | None) -> None:
 
 
 def require_columns(
-    events: "DataFrame", columns: Sequence[str] | None, output: str
+    events: "DataFrame",
+    columns: Sequence[str] | None,
+    output: str,
+    document: str | None = None,
 ) -> tuple[str, ...]:
     """The columns of events that come out; what cannot come out is refused."""
     if output not in FORMS:
         raise TidegateError(f"the output is one of {', '.join(FORMS)}, not {output!r}")
-    chosen = tuple(events.columns if columns is None else columns)
+    others = [name for name in events.columns if name != document]
+    chosen = tuple(others if columns is None else columns)
     for name in chosen:
         if name not in events.columns:
             alike = differing([name], events.columns)

@@ -23,12 +23,12 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from tidegate.engine.index import Index
 from tidegate.errors import StoreError
 from tidegate.pipeline.bases import catalog
 from tidegate.pipeline.bases.catalog import Base, File
 from tidegate.pipeline.bases.names import NOWHERE, MappedNames
 from tidegate.pipeline.bases.summary_index import visited
+from tidegate.pipeline.kinds.kind import KindIndex, ReadEvents
 from tidegate.pipeline.matching.tail import Part, Tail
 from tidegate.pipeline.store.literals import Rows
 from tidegate.pipeline.store.objects import LocalFile
@@ -49,14 +49,14 @@ class Matcher:
     def __init__(self, store: str, base: Base) -> None:
         self.base: Final = base
         self.version = base.version
-        self.schema: Final = base.read_schema()
+        self.kind: Final = base.read_kind()
         self._path = store
         self._store = Store.open(store)
-        self._tail = Tail(self.schema)
+        self._tail = Tail(self.kind)
         self._names: dict[int, MappedNames] = {}
         self._shards: dict[int, Part] = {}
         self._clean: dict[int, int] = {}  # how many of the tail's changes each shard has seen
-        self._summary: Index | None = None
+        self._summary: KindIndex | None = None
         self._held: list[LocalFile] = []  # copies of remote files stay as long as they are held
 
     def advance(self, version: int) -> None:
@@ -77,7 +77,7 @@ class Matcher:
         self._take_out(shard, part.index)
         return part
 
-    def visits(self, events: pa.RecordBatch) -> Visits:
+    def visits(self, events: ReadEvents) -> Visits:
         """Which shards, the tail among them, may have somebody for which of the events."""
         found: Visits = []
         if self.base.summary is None:
@@ -94,11 +94,11 @@ class Matcher:
             found.append((TAIL, None))
         return found
 
-    def wanted_since(self, events: pa.RecordBatch) -> Rows:
+    def wanted_since(self, events: ReadEvents) -> Rows:
         """The rows of the events that somebody in the tail wants."""
-        return np.flatnonzero(self._tail.part.index.count_batch(events))
+        return np.flatnonzero(events.counts(self._tail.part.index))
 
-    def _take_out(self, shard: int, index: Index) -> None:
+    def _take_out(self, shard: int, index: KindIndex) -> None:
         """Remove from a shard's index what is not as the base has it."""
         names = self._names_of(shard)
         for ids in self._tail.changed(self._clean.get(shard, 0)):
@@ -151,8 +151,8 @@ class Matcher:
                 names = self._names[shard] = MappedNames(pa.ipc.open_file(source).read_all())
         return names
 
-    def _index(self, file: File) -> Index:
-        return Index.open(self._local(file), apart=True)
+    def _index(self, file: File) -> KindIndex:
+        return self.kind.open_index(self._local(file))
 
     def _local(self, file: File) -> Path:
         found = catalog.mapped(self._path, file)

@@ -9,15 +9,15 @@ Events are matched with every shard that they visit (`matcher`); where they were
 these (`routing`), with the one that they were sent to.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final, Literal
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from tidegate.engine.events.encoded_batch import encode
-from tidegate.pipeline.bases.summary_index import met
-from tidegate.pipeline.events.malformed import ERROR, sound
+from tidegate.pipeline.events.malformed import ERROR
+from tidegate.pipeline.kinds.kind import Kind, ReadEvents
 from tidegate.pipeline.matching.matcher import Matcher, Visits
 from tidegate.pipeline.matching.routing import MALFORMED, SHARD
 from tidegate.pipeline.store.literals import Rows
@@ -36,6 +36,7 @@ FORMS: Final[dict[str, list[tuple[str, str, pa.DataType]]]] = {
 ALWAYS: Final = [("version", "bigint", pa.int64()), ("error", "string", pa.string())]
 
 _PAIRS: Final = 500_000  # of one batch that goes back to Spark, about
+_BYTES: Final = 2**28  # of a column of one such batch, at most
 _FIRST: Final = 512  # events that are matched to see how many pairs there are
 _EVENTS_IN_ORDER: Final = 2**16  # events at once, if they are put in order
 _NO_TEXTS: Final = pa.array([], pa.string())
@@ -44,18 +45,21 @@ _NO_TEXTS: Final = pa.array([], pa.string())
 class Notifier:
     """Turns batches of events into batches of notifications."""
 
-    def __init__(self, matcher: Matcher, form: Form, columns: Sequence[str]) -> None:
+    def __init__(self, matcher: Matcher, kind: Kind, form: Form, columns: Sequence[str]) -> None:
         self._matcher = matcher
+        self._kind = kind  # for these events; the matcher's own knows subscriptions only
         self._form = form
         self._columns = columns
         self._size = _FIRST
 
     def notify(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         """The notifications for some events, matched with every shard that they visit."""
-        events, wrong, errors = sound(batch, self._matcher.schema)
-        if len(wrong):
-            yield self._malformed(wrong, errors)
-        yield from self._deliver(events, lambda _, some: self._matcher.visits(some))
+        for some in self._few(batch):
+            read, wrong, errors = self._kind.judge(some)
+            if len(wrong):
+                yield self._malformed(wrong, errors)
+            if len(read.events):
+                yield from self._found(read, self._matcher.visits(read))
 
     def arrived(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         """Pairs for some events, each matched with the shard that it was sent to."""
@@ -65,42 +69,50 @@ class Notifier:
             some = batch.filter(pa.array(wrong))
             yield self._malformed(some, some.column(ERROR))
             batch, shards = batch.filter(pa.array(~wrong)), shards[~wrong]
-
-        def visits(start: int, some: pa.RecordBatch) -> Visits:
+        start = 0
+        for some in self._few(batch):
             own = shards[start : start + len(some)]
-            return [(int(shard), np.flatnonzero(own == shard)) for shard in np.unique(own)]
-
-        yield from self._deliver(batch, visits)
+            visits: Visits = [
+                (int(shard), np.flatnonzero(own == shard)) for shard in np.unique(own)
+            ]
+            yield from self._found(self._kind.read(some), visits)
+            start += len(some)
 
     def _malformed(self, events: pa.RecordBatch, errors: pa.Array) -> pa.RecordBatch:
         """Events that are not matched, and why."""
         nulls = [pa.nulls(len(events), kind) for _, _, kind in FORMS[self._form]]
         return self._batch(events.select(self._columns), nulls, errors)
 
-    def _deliver(
-        self, events: pa.RecordBatch, visits: Callable[[int, pa.RecordBatch], Visits]
-    ) -> Iterator[pa.RecordBatch]:
-        start = 0
-        while start < len(events):
-            some = events.slice(start, self._size)
-            yield from getattr(self, f"_{self._form}")(some, visits(start, some))
-            start += len(some)
+    def _few(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        """A batch, as many events at a time as can be read and matched at once."""
+        for piece in self._kind.pieces(batch):
+            start = 0
+            while start < len(piece):
+                some = piece.slice(start, self._size)
+                start += len(some)
+                yield some
 
-    def _pairs(self, events: pa.RecordBatch, visits: Visits) -> Iterator[pa.RecordBatch]:
+    def _found(self, read: ReadEvents, visits: Visits) -> Iterator[pa.RecordBatch]:
+        found: Iterator[pa.RecordBatch] = getattr(self, f"_{self._form}")(read, visits)
+        return found
+
+    def _pairs(self, read: ReadEvents, visits: Visits) -> Iterator[pa.RecordBatch]:
+        events = read.events
         chosen = events.select(self._columns)
+        step = min(2 * _PAIRS, max(1, _BYTES // max(_longest(chosen), 1)))
         found = 0
-        for shard, rows, numbers in self._met(events, visits):
+        for shard, rows, numbers in self._met(read, visits):
             found += len(rows)
             names = self._matcher.part(shard).names
-            step = 2 * _PAIRS
             for first in range(0, len(rows), step):
                 here = slice(first, first + step)
                 ids, subscribers = names.of(numbers[here])
                 yield self._batch(chosen.take(pa.array(rows[here])), [ids, subscribers])
         self._fit(len(events), found)
 
-    def _lists(self, events: pa.RecordBatch, visits: Visits) -> Iterator[pa.RecordBatch]:
-        found = list(self._met(events, visits))
+    def _lists(self, read: ReadEvents, visits: Visits) -> Iterator[pa.RecordBatch]:
+        events = read.events
+        found = list(self._met(read, visits))
         rows = np.concatenate([np.empty(0, np.int64), *(own for _, own, _ in found)])
         order = None
         if (np.diff(rows) < 0).any():
@@ -115,28 +127,19 @@ class Notifier:
         yield self._batch(events.select(self._columns), lists)
         self._fit(len(events), len(rows))
 
-    def _counts(self, events: pa.RecordBatch, visits: Visits) -> Iterator[pa.RecordBatch]:
+    def _counts(self, read: ReadEvents, visits: Visits) -> Iterator[pa.RecordBatch]:
+        events = read.events
         counts = np.zeros(len(events), np.int64)
-        shared = encode(events, self._matcher.schema)
         for shard, visiting in visits:
-            index = self._matcher.part(shard).index
-            if visiting is None:
-                counts += index.count_batch(shared)
-            else:
-                counts[visiting] += index.count_batch(events.take(pa.array(visiting)))
+            own = read.counts(self._matcher.part(shard).index, visiting)
+            counts[slice(None) if visiting is None else visiting] += own
         self._size = 1 << 30
         yield self._batch(events.select(self._columns), [pa.array(counts)])
 
-    def _met(self, events: pa.RecordBatch, visits: Visits) -> Iterator[tuple[int, Rows, Rows]]:
+    def _met(self, read: ReadEvents, visits: Visits) -> Iterator[tuple[int, Rows, Rows]]:
         """Shards, rows of events, and the numbers that these meet there."""
-        shared = encode(events, self._matcher.schema)
         for shard, visiting in visits:
-            index = self._matcher.part(shard).index
-            if visiting is None:
-                yield shard, *met(index, shared)
-            else:
-                rows, numbers = met(index, events.take(pa.array(visiting)))
-                yield shard, visiting[rows], numbers
+            yield shard, *read.met(self._matcher.part(shard).index, visiting)
 
     def _named(
         self, found: list[tuple[int, Rows, Rows]], order: Rows | None
@@ -167,3 +170,13 @@ class Notifier:
         return pa.RecordBatch.from_arrays(
             [*events.columns, *found, said, errors], schema=pa.schema([*events.schema, *added])
         )
+
+
+def _longest(events: pa.RecordBatch) -> int:
+    """The bytes of the longest text in a batch: pairs repeat it, and a column has its limits."""
+    lengths = [
+        pc.max(pc.binary_length(column)).as_py() or 0
+        for column in events.columns
+        if pa.types.is_string(column.type) or pa.types.is_binary(column.type)
+    ]
+    return max(lengths, default=0)

@@ -21,7 +21,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tidegate.pipeline.events.malformed import ERROR, sound
+from tidegate.pipeline.events.malformed import ERROR
+from tidegate.pipeline.kinds.kind import Kind
 from tidegate.pipeline.matching.matcher import TAIL, Matcher, Visits
 
 SHARD: Final = "__tidegate_shard"
@@ -66,21 +67,29 @@ class Slots:
 class Router:
     """Turns batches of events into batches of rows for shards."""
 
-    def __init__(self, matcher: Matcher, partitions: int, *, once: bool, turn: int) -> None:
+    def __init__(
+        self, matcher: Matcher, kind: Kind, partitions: int, *, once: bool, turn: int
+    ) -> None:
         self._matcher = matcher
+        self._kind = kind
         self._once = once  # whether one row is owed for each event
         self._slots = Slots([shard.visits for shard in matcher.base.shards], partitions)
         self._turn = turn
 
     def route(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         """The rows for some events."""
-        events, wrong, errors = sound(batch, self._matcher.schema)
+        for piece in self._kind.pieces(batch):
+            yield from self._route(piece)
+
+    def _route(self, piece: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        read, wrong, errors = self._kind.judge(piece)
+        events = read.events
         if len(wrong):
             yield self._sent(MALFORMED, wrong, errors)
         if not len(events):
             return
-        visits = [(shard, self._matcher.wanted_since(events) if shard == TAIL else rows)
-                  for shard, rows in self._matcher.visits(events)]  # fmt: skip
+        visits = [(shard, self._matcher.wanted_since(read) if shard == TAIL else rows)
+                  for shard, rows in self._matcher.visits(read)]  # fmt: skip
         for shard, rows in self._homes(visits, len(events)) if self._once else visits:
             own = events if rows is None else events.take(pa.array(rows))
             if len(own):

@@ -19,8 +19,8 @@ from functools import partial
 from typing import Final
 
 from tidegate.errors import StoreError, TidegateError
-from tidegate.filters.schema import Schema
 from tidegate.pipeline.bases import catalog
+from tidegate.pipeline.kinds.kind import Kind
 from tidegate.pipeline.matching.matcher import Matcher, kept_matcher
 from tidegate.pipeline.matching.notifications import Form
 from tidegate.pipeline.store import pins
@@ -35,7 +35,7 @@ class Wanted:
     """What to match events with, and what should come out."""
 
     store: str  # its path
-    schema: Schema  # that filters are compiled under: the store's, or that of the events
+    kind: Kind  # of the filters, for these events
     output: Form
     columns: tuple[str, ...]  # of the events that come out
     corrupt: str | None
@@ -61,7 +61,7 @@ class Run:
         if version is None:
             version = pins.pin(store, query, batch, Store.open(store).version())
         if base is None:
-            events = catalog.fingerprint(self.wanted.schema)
+            events = catalog.fingerprint(self.wanted.kind)
             base = pins.choose(store, query, batch, events, partial(self._newest, events, version))
         return kept_matcher(store, base, version)
 

@@ -27,7 +27,7 @@ import pyarrow.fs as pafs
 
 from tidegate.errors import StoreError, TidegateError
 from tidegate.pipeline.bases import compile_job
-from tidegate.pipeline.events.letter_case import warn_of_case
+from tidegate.pipeline.kinds.kinds import kind_of
 from tidegate.pipeline.matching import match
 from tidegate.pipeline.matching.notifications import Form
 from tidegate.pipeline.matching.run import Run, Wanted
@@ -49,6 +49,7 @@ def match_stream(
     sink: Sink,
     *,
     checkpoint: "str | os.PathLike[str]",
+    document: str | None = None,
     output: Form = "pairs",
     columns: Sequence[str] | None = None,
     corrupt: str | None = "_corrupt_record",
@@ -58,10 +59,10 @@ def match_stream(
 ) -> "StreamingQuery":
     """Start a query that matches a stream of events and gives the notifications to a sink.
 
-    `output`, `columns`, `corrupt` and `shards` are those of `match`; `trigger` has what Spark's
-    `trigger` takes, such as `{"availableNow": True}` or `{"processingTime": "1 second"}`. Spark's
-    checkpoint and the query's identity are in the folder `checkpoint`, so that a query that is
-    started again goes on where it was.
+    `document`, `output`, `columns`, `corrupt` and `shards` are those of `match`; `trigger` has what
+    Spark's `trigger` takes, such as `{"availableNow": True}` or `{"processingTime": "1 second"}`.
+    Spark's checkpoint and the query's identity are in the folder `checkpoint`, so that a query that
+    is started again goes on where it was.
 
     Changes of the store count from the next micro-batch on; every notification says at which
     version it was matched.
@@ -76,19 +77,19 @@ def match_stream(
         raise TidegateError("match_stream takes a streaming DataFrame; match takes any")
     place = _place(checkpoint)
     match.require_count(shards)
-    schema = opened.schema or match.schema_of(events)
+    kind = kind_of(opened, events, document)
     wanted = Wanted(
         store=opened.path,
-        schema=schema,
+        kind=kind,
         output=output,
-        columns=match.require_columns(events, columns, output),
+        columns=match.require_columns(events, columns, output, document),
         corrupt=corrupt,
         shards=shards,
     )
-    sink.require(match.plan(events, opened, Run(wanted=wanted)).columns)
+    sink.require(match.plan(events, Run(wanted=wanted)).columns)
     spark, version = events.sparkSession, opened.version()
-    base = compile_job.ensure_base(opened, spark, schema, version, math.inf, shards)
-    warn_of_case(events, opened.schema, base.reasons)
+    base = compile_job.ensure_base(opened, spark, kind, version, math.inf, shards)
+    kind.warn(events, base.reasons)
     writer = events.writeStream.foreachBatch(_Step(wanted, sink, place))
     writer = writer.option("checkpointLocation", place)
     if query_name is not None:
@@ -96,7 +97,7 @@ def match_stream(
     if trigger is not None:
         writer = writer.trigger(**trigger)
     query = writer.start()
-    compile_job.KeepCompiled(opened, spark, schema, shards=shards, alive=lambda: _is_active(query))
+    compile_job.KeepCompiled(opened, spark, kind, shards=shards, alive=lambda: _is_active(query))
     return query
 
 
@@ -135,11 +136,11 @@ class _Step:
         query = identity(self.checkpoint)
         version = pins.pin(store.path, query, batch, store.version())
         base = compile_job.ensure_base(
-            store, events.sparkSession, wanted.schema, version, math.inf, wanted.shards
+            store, events.sparkSession, wanted.kind, version, math.inf, wanted.shards
         )
         sent_to = len(base.shards) if len(base.shards) > 1 else 0
         run = Run(wanted=wanted, version=version, base=base.name, sent_to=sent_to)
-        self.sink.commit(match.plan(events, store, run), query, batch)
+        self.sink.commit(match.plan(events, run), query, batch)
 
 
 def _is_active(query: "StreamingQuery") -> bool:

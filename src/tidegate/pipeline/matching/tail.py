@@ -18,10 +18,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from tidegate.engine.index import Index
-from tidegate.filters.schema import Schema
 from tidegate.pipeline.bases.names import NOWHERE, AddedNames, Names, sorted_ids
-from tidegate.pipeline.store import load_index
+from tidegate.pipeline.kinds.kind import Kind, KindIndex
 from tidegate.pipeline.store.fold import in_order
 from tidegate.pipeline.store.literals import Rows
 
@@ -42,17 +40,18 @@ class NamesOfBase(Protocol):
 class Part:
     """Some of the subscriptions of a version: an index, and who its numbers are."""
 
-    index: Index
+    index: KindIndex
     names: Names
 
 
 class Tail:
     """All changes since a base, as they add up."""
 
-    def __init__(self, schema: Schema) -> None:
+    def __init__(self, kind: Kind) -> None:
         self._most = _NOTED
         self._names: Final = AddedNames()
-        self._index: Final = Index(schema)
+        self._kind: Final = kind
+        self._index: Final = kind.new_index()
         self.part: Final = Part(self._index, self._names)
         self._changed: list[tuple[int, pa.Array]] = []
         self.changes = 0  # that were taken in
@@ -109,7 +108,7 @@ class Tail:
         if len(which):
             numbers = self._names.add(changes.ids.take(pa.array(which)), subscribers, texts)
             parameters = changes.parameters.take(pa.array(changes.last[which]))
-            load_index.add(self._index, pa.array(numbers), texts, parameters)
+            self._kind.add(self._index, pa.array(numbers), texts, parameters)
 
 
 @dataclass(frozen=True, slots=True)

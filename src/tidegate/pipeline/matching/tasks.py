@@ -28,7 +28,7 @@ class InPlace:
 
     def __call__(self, batches: Batches) -> Batches:
         wanted = self.run.wanted
-        notifier = Notifier(self.run.find_matcher(), wanted.output, wanted.columns)
+        notifier = Notifier(self.run.find_matcher(), wanted.kind, wanted.output, wanted.columns)
         for batch in batches:
             yield from notifier.notify(batch.rename_columns(list(self.names)))
 
@@ -47,6 +47,7 @@ class Route:
         context = TaskContext.get()
         router = Router(
             self.run.find_matcher(),
+            self.run.wanted.kind,
             self.partitions,
             once=self.run.wanted.output != "pairs",
             turn=0 if context is None else context.partitionId(),
@@ -67,6 +68,7 @@ class AtShard:
     names: tuple[str, ...]  # of the columns that it is given, but for those of the shard
 
     def __call__(self, batches: Batches) -> Batches:
-        notifier = Notifier(self.run.find_matcher(), "pairs", self.run.wanted.columns)
+        wanted = self.run.wanted
+        notifier = Notifier(self.run.find_matcher(), wanted.kind, "pairs", wanted.columns)
         for batch in batches:
             yield from notifier.arrived(batch.rename_columns([*self.names, SHARD, SLOT]))

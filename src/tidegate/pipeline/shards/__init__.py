@@ -4,6 +4,7 @@
 - `cut_tree`: where subscriptions should be cut apart
 - `shard_plan`: which shard a subscription belongs to
 - `hulls`: which few boxes cover many; `summaries`: which filters cover a shard
+- `pattern_plan`: both for patterns of documents
 """
 
 from typing import Final

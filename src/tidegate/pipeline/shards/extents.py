@@ -21,6 +21,7 @@ a value within the extent; a row that is `never` matches nothing.
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -45,7 +46,7 @@ from tidegate.filters.expression import (
     map_predicates,
     predicates,
 )
-from tidegate.filters.filter import Filter, bind, constant
+from tidegate.filters.filter import Filter, bind, constant, parse
 from tidegate.filters.lines import OTHER_LINE, STRING, TOP, Line
 from tidegate.filters.meaning import allowed
 from tidegate.filters.schema import Schema
@@ -136,7 +137,7 @@ def read_extents(
     wanted = [name for name in attributes if usable(schema[name])]
     reader = _Reader(len(filters), schema, wanted)
     plain: list[tuple[Filter, Rows]] = []
-    for said, rows, columns in load_index.alike(filters, parameters, schema):
+    for said, rows, columns in load_index.alike(filters, parameters, partial(parse, schema=schema)):
         if isinstance(said, TidegateError):
             reader.never[rows] = True
         elif said.parameters:

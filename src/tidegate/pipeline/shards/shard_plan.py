@@ -16,6 +16,7 @@ alone: the same in any process, in any order, with any others.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final, TypeAlias
 from zlib import crc32
 
@@ -25,6 +26,7 @@ from numpy.typing import NDArray
 
 from tidegate.engine.events.batch import Batch
 from tidegate.engine.index import Index
+from tidegate.filters.filter import parse
 from tidegate.filters.notation import read_schema, spell_schema
 from tidegate.filters.schema import Schema
 from tidegate.pipeline.shards.cut_tree import Cut, SampledRows, Scatter, Tree, split
@@ -174,7 +176,8 @@ def _frequencies(
     """How often each subscription matches the events, or as many of them as it takes to tell."""
     counts = np.zeros(len(filters), np.int64)
     index = Index(schema)
-    load_index.add(index, pa.array(np.arange(len(filters))), filters, parameters)
+    read = partial(parse, schema=schema)
+    load_index.add(index, read, pa.array(np.arange(len(filters))), filters, parameters)
     order = np.random.default_rng(0).permutation(len(events))
     pairs = 0
     for start in range(0, len(events), _AT_A_TIME):

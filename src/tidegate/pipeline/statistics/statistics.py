@@ -132,6 +132,7 @@ def gather(
     if sample < 1 or predicates < 0:
         raise TidegateError("a sample has an event or more, and predicates are not negative")
     store = subscriptions if isinstance(subscriptions, Store) else Store.open(subscriptions)
+    store.require_attributes("gathering statistics")
     version = store.version()
     warn_of_case(events, store.schema)
     counts = counted(events, store, version, predicates, sample, corrupt, seed)

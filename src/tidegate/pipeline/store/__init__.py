@@ -9,6 +9,9 @@
 - `damage`: which file of a Delta log is damaged
 - `delta_log`: which files make up a version
 - `fold`: the state after some changes; `versions`: what a version says
+- `refusals`: which rows are refused, and why
+- `language`: what a store has to know of its filters; `attribute_language`: of those on attributes;
+  `pattern_language`: of those on documents; `languages`: which one a store has
 - `proposal`: what somebody wants to change, checked as far as possible without the store
 - `validation`: whether that fits what is in the store
 - `change_tables`: how changes come in

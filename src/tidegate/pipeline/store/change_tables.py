@@ -13,12 +13,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tidegate.capsules import array_of, speaks_arrow
+from tidegate.documents.xpath import XPath
 from tidegate.engine.subscriptions.table_columns import plain_column
 from tidegate.engine.subscriptions.table_reader import columns_of
 from tidegate.errors import SubscriptionError, TidegateError
 from tidegate.filters.filter import Filter, constant
 from tidegate.filters.literals import spell
-from tidegate.filters.schema import Schema
+from tidegate.pipeline.store.language import Language, is_whole
 from tidegate.pipeline.store.literals import PARAMETERS, given_columns, given_maps
 from tidegate.pipeline.store.proposal import ADD, CHANGES, REMOVE, UPDATE, Proposal, propose
 
@@ -26,7 +27,7 @@ _COLUMNS: Final = ("change", "id", "subscriber", "filter", "parameters")
 
 
 def adds(
-    table: pa.Table | pa.RecordBatch, filter: str | Filter | None, schema: Schema | None
+    table: pa.Table | pa.RecordBatch, filter: str | Filter | XPath | None, language: Language
 ) -> Proposal:
     """Subscriptions to add: `id`, `filter` unless it is given, perhaps `subscriber`, parameters."""
     cells = columns_of(table)
@@ -34,21 +35,21 @@ def adds(
     if filter is None:
         texts = _texts("filter", cells)
     else:
-        texts = pa.array([str(filter)]).take(pa.array(np.zeros(len(ids), np.int64)))
+        texts = pa.array([language.write(filter)]).take(pa.array(np.zeros(len(ids), np.int64)))
     owners = _texts("subscriber", cells) if "subscriber" in cells else None
     columns = {name: plain_column(name, column) for name, column in cells.items()}
-    return propose(_kinds(len(ids), ADD), ids, owners, texts, given_columns(columns), schema)
+    return propose(_kinds(len(ids), ADD), ids, owners, texts, given_columns(columns), language)
 
 
-def updates(table: pa.Table | pa.RecordBatch, schema: Schema | None) -> Proposal:
+def updates(table: pa.Table | pa.RecordBatch, language: Language) -> Proposal:
     """Parameters to change: `id`, and a column for each."""
     cells = columns_of(table)
     ids = _texts("id", cells)
     columns = {name: plain_column(name, column) for name, column in cells.items()}
-    return propose(_kinds(len(ids), UPDATE), ids, None, None, given_columns(columns), schema)
+    return propose(_kinds(len(ids), UPDATE), ids, None, None, given_columns(columns), language)
 
 
-def removals(ids: Iterable[str] | pa.Array | pa.ChunkedArray, schema: Schema | None) -> Proposal:
+def removals(ids: Iterable[str] | pa.Array | pa.ChunkedArray, language: Language) -> Proposal:
     """Ids to remove."""
     if isinstance(ids, str | bytes):
         raise SubscriptionError(f"ids come as an Arrow array or an iterable, not as {ids!r}")
@@ -57,10 +58,10 @@ def removals(ids: Iterable[str] | pa.Array | pa.ChunkedArray, schema: Schema | N
     elif not isinstance(ids, pa.Array | pa.ChunkedArray):
         ids = pa.array([read_id(id) for id in ids], pa.string())
     column = _texts("id", {"id": ids})
-    return propose(_kinds(len(column), REMOVE), column, None, None, {}, schema)
+    return propose(_kinds(len(column), REMOVE), column, None, None, {}, language)
 
 
-def changes(table: pa.Table | pa.RecordBatch, schema: Schema | None) -> Proposal:
+def changes(table: pa.Table | pa.RecordBatch, language: Language) -> Proposal:
     """Changes of every kind: `change` and `id`, perhaps `subscriber`, `filter`, `parameters`."""
     cells = columns_of(table)
     unknown = sorted(cells.keys() - set(_COLUMNS))
@@ -78,15 +79,15 @@ def changes(table: pa.Table | pa.RecordBatch, schema: Schema | None) -> Proposal
     owners = _texts("subscriber", cells) if "subscriber" in cells else None
     texts = _texts("filter", cells) if "filter" in cells else None
     given = given_maps(_maps(cells["parameters"])) if "parameters" in cells else {}
-    return propose(kinds, ids, owners, texts, given, schema)
+    return propose(kinds, ids, owners, texts, given, language)
 
 
 def one(
     kind: int,
     id: str,
-    schema: Schema | None,
+    language: Language,
     *,
-    filter: str | Filter | None = None,
+    filter: str | Filter | XPath | None = None,
     subscriber: str | None = None,
     parameters: Mapping[str, Any] | None = None,
 ) -> Proposal:
@@ -96,9 +97,9 @@ def one(
         _kinds(1, kind),
         pa.array([read_id(id)], pa.string()),
         None if subscriber is None else pa.array([read_id(subscriber)], pa.string()),
-        None if filter is None else pa.array([_text(filter)], pa.string()),
+        None if filter is None else pa.array([language.write(filter)], pa.string()),
         given_maps(pa.array([spelled], PARAMETERS)),
-        schema,
+        language,
     )
 
 
@@ -115,21 +116,6 @@ def read_id(id: Any) -> str:
         if plain.isascii() or is_whole(plain):
             return plain
     raise SubscriptionError(f"an id of a store is a text, not {id!r}")
-
-
-def _text(filter: str | Filter) -> str:
-    if isinstance(filter, str) and not is_whole(filter):
-        raise SubscriptionError("a filter is a text of whole characters, without half a pair")
-    return str(filter)
-
-
-def is_whole(text: str) -> bool:
-    """Whether a text has no half characters, which have no place in Arrow."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _kinds(rows: int, kind: int) -> np.ndarray[Any, np.dtype[np.int8]]:

@@ -42,7 +42,7 @@ from tidegate.pipeline.store.log_entries import read_entry
 
 _FORMAT: Final = "1"
 _FORMAT_KEY: Final = "tidegate.format"
-_SCHEMA_KEY: Final = "tidegate.schema"
+_SETTING: Final = "tidegate."  # what the name of a setting begins with
 _NOTE_KEY: Final = "tidegate"  # what a commit says about itself
 _SNAPSHOTS_KEPT: Final = 64  # snapshots, which have most of their files in common
 _FILES_LISTED: Final = 65_536  # files of the snapshots that are kept beside the last two
@@ -109,19 +109,22 @@ class ChangeLog:
         self._table = table
         self._snapshots: dict[int, Snapshot] = {}
         self.place = place
-        self.schema = table.metadata().configuration.get(_SCHEMA_KEY)
+        self.settings: Final = {
+            name.removeprefix(_SETTING): value
+            for name, value in table.metadata().configuration.items()
+            if name.startswith(_SETTING) and value is not None
+        }
         self.files, self.folder = _file_system(place)
 
     @classmethod
-    def create(cls, place: str, schema: str | None) -> "ChangeLog":
-        """A new table; `schema` is kept with it."""
+    def create(cls, place: str, settings: Mapping[str, str]) -> "ChangeLog":
+        """A new table; the settings are kept with it."""
         configuration = {
             _FORMAT_KEY: _FORMAT,
             # old versions are readable until they are vacuumed, which is not the log's to decide
             "delta.enableExpiredLogCleanup": "false",
+            **{f"{_SETTING}{name}": value for name, value in settings.items()},
         }
-        if schema is not None:
-            configuration[_SCHEMA_KEY] = schema
         if "://" not in place and _ESCAPE.search(place):
             raise StoreError(f"{_above(place)}: Delta Lake takes a % in a path for an escape")
         with _refusals(place):

@@ -4,23 +4,21 @@ In columns: subscriptions of one filter text are added together, the values of t
 from their literals a column at a time. Values of one parameter may be of several kinds (`7` and
 `7.5D`); rows are grouped by the kinds of all their values, so that every column has one type.
 
-Invariant: the index has, under each number, what `Index.add` makes of the same text and values; or
-the number is among the refused, with the error that `Index.add` raises.
+Invariant: the index has, under each number, what its `add` makes of the same text and values; or
+the number is among the refused, with the error that `add` raises.
 """
 
 import datetime as dt
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from decimal import Decimal
-from typing import Any, Final
+from typing import Any, Final, Protocol, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tidegate.engine.index import Index
 from tidegate.errors import TidegateError
-from tidegate.filters.filter import Filter, parse
-from tidegate.filters.schema import Schema
+from tidegate.pipeline.store.language import Parsed
 from tidegate.pipeline.store.literals import KINDS, Literals, Rows, given_maps, read_constant
 from tidegate.pipeline.store.proposal import groups
 
@@ -39,11 +37,27 @@ _PLAIN_DOUBLE: Final = r"\A-?[0-9.]+(?:E-?[0-9]+)?D\z"
 _PLAIN_TEXT: Final = r"\A'[^'\\]*'\z"
 
 
-def add(index: Index, numbers: pa.Array, filters: pa.Array, parameters: pa.Array) -> Refused:
+class FilterIndex(Protocol):
+    """What subscriptions are added to: `Index`, `DocumentIndex`, or what is like them."""
+
+    def add(self, id: Any, filter: Any, /, **parameters: Any) -> None:
+        """Add a subscription."""
+
+    def add_many(self, table: Any, /, filter: Any = None) -> None:
+        """Add those of a table, all or none."""
+
+
+Read: TypeAlias = Callable[[str], Parsed]
+"""How a text becomes a filter that an index takes."""
+
+
+def add(
+    index: FilterIndex, read: Read, numbers: pa.Array, filters: pa.Array, parameters: pa.Array
+) -> Refused:
     """Add subscriptions under these numbers; the numbers that were refused, and why."""
     refused: Refused = []
     plain: list[Rows] = []
-    for said, rows, columns in alike(filters, parameters, index.schema):
+    for said, rows, columns in alike(filters, parameters, read):
         if isinstance(said, TidegateError):
             refused += [(numbers[int(row)].as_py(), said) for row in rows]
         elif said.parameters:
@@ -59,17 +73,17 @@ def add(index: Index, numbers: pa.Array, filters: pa.Array, parameters: pa.Array
 
 
 def alike(
-    filters: pa.Array, parameters: pa.Array, schema: Schema | None
-) -> Iterator[tuple[Filter | TidegateError, Rows, dict[str, pa.Array]]]:
+    filters: pa.Array, parameters: pa.Array, read: Read
+) -> Iterator[tuple[Any, Rows, dict[str, pa.Array]]]:
     """Rows of one filter whose parameters are of the same types, and these as columns.
 
-    Instead of a filter that the schema refuses there is the error; a parameter that no row has a
+    Instead of a filter that is refused there is the error; a parameter that no row has a
     value for has no column.
     """
     given = given_maps(parameters)
     for text, rows in groups(filters, np.arange(len(filters))):
         try:
-            filter = parse(text, schema)
+            filter = read(text)
         except TidegateError as error:
             yield error, rows, {}
             continue
@@ -79,30 +93,7 @@ def alike(
             yield filter, some, typed
 
 
-def update(index: Index, numbers: pa.Array, parameters: pa.Array) -> Refused:
-    """Change the parameters of subscriptions; the numbers that were refused, and why."""
-    refused: Refused = []
-    given = given_maps(parameters)
-    names = list(given)
-    rows = np.arange(len(numbers))
-    has = np.stack([given[name].where(rows) >= 0 for name in names], axis=1) if names else None
-    if has is None:
-        return refused
-    _, form = np.unique(has, axis=0, return_inverse=True)
-    for number in np.unique(form):
-        group = np.flatnonzero(form == number)
-        own = [name for name, held in zip(names, has[group[0]], strict=True) if held]
-        columns = {name: given[name].literals.take(given[name].where(group)) for name in own}
-        for some, typed in _typed(columns, group):
-            table = pa.table({"id": numbers.take(pa.array(some)), **typed})
-            try:
-                index.update_many(table)
-            except TidegateError:
-                refused += _one_by_one(table, lambda row: index.update(row.pop("id"), **row))
-    return refused
-
-
-def _add_table(index: Index, table: pa.Table, filter: Filter | None) -> Refused:
+def _add_table(index: FilterIndex, table: pa.Table, filter: Any) -> Refused:
     try:
         index.add_many(table, filter)
     except TidegateError:

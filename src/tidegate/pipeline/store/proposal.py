@@ -5,14 +5,14 @@ into the store: filters are read, every parameter of an added filter has a value
 texts. What hangs on the store (is the id there, does an update fit its filter) is for `validation`.
 Several attempts at a commit share one proposal.
 
-Rows of one filter text are checked together, columns against predicates: a text is parsed once, and
-constants are looked at one by one only where whether they fit hangs on their value.
+Rows of one filter text are checked together: a text is parsed once, and whether values fit it, the
+language says of whole columns (`language`).
 
-Invariant: a row is refused if and only if `Filter.bind` with its values is, and a refusal names the
-row that is to blame.
+Invariant: a row is refused if and only if its filter, bound to its values, is, and a refusal names
+the row that is to blame.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Final
 
@@ -22,10 +22,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from tidegate.errors import ParameterError, SubscriptionError, TidegateError
-from tidegate.filters.admission import always_fits
-from tidegate.filters.expression import Parameter, Predicate, predicates
-from tidegate.filters.filter import Filter, bind, parse
-from tidegate.filters.schema import Schema
+from tidegate.pipeline.store.language import Language, Parsed
 from tidegate.pipeline.store.literals import (
     REFUSED,
     Given,
@@ -35,39 +32,12 @@ from tidegate.pipeline.store.literals import (
     Value,
     read_constant,
 )
+from tidegate.pipeline.store.refusals import Refusals
 
 ADD: Final = 0
 UPDATE: Final = 1
 REMOVE: Final = 2
 CHANGES: Final = ("add", "update", "remove")
-
-
-class Refusals:
-    """Which rows are refused, and why; of a row, the first reason counts."""
-
-    def __init__(self) -> None:
-        self._errors: dict[int, TidegateError] = {}
-
-    def add(self, rows: Iterable[int], error: TidegateError) -> None:
-        """Refuse these rows for one reason."""
-        for row in rows:
-            self._errors.setdefault(int(row), error)
-
-    def join(self, other: "Refusals") -> None:
-        """Take over what another found later."""
-        for row, error in other._errors.items():
-            self._errors.setdefault(row, error)
-
-    def sorted(self) -> list[tuple[int, TidegateError]]:
-        """All of them, by row."""
-        return sorted(self._errors.items())
-
-    def rows(self) -> Rows:
-        """The rows that are refused."""
-        return np.array(sorted(self._errors), np.int64)
-
-    def __len__(self) -> int:
-        return len(self._errors)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +62,7 @@ def propose(
     subscribers: pa.Array | None,
     filters: pa.Array | None,
     given: Given,
-    schema: Schema | None,
+    language: Language,
     *,
     loose: Set[str] = frozenset(),
     refusals: Refusals | None = None,
@@ -103,7 +73,7 @@ def propose(
     """
     refusals = Refusals() if refusals is None else refusals
     _check_ids(ids, refusals)
-    _check_names(given, refusals)
+    _check_names(given, language.sign, refusals)
     is_add = kinds == ADD
     texts = pa.nulls(len(ids), pa.string()) if filters is None else filters
     owners = ids if subscribers is None else subscribers.fill_null(ids)
@@ -115,7 +85,7 @@ def propose(
     for value in given.values():
         stray_rows = value.rows[(kinds[value.rows] == REMOVE) & ~value.is_null]
         refusals.add(stray_rows, SubscriptionError("a removal has no parameters"))
-    maps = _read_adds(np.flatnonzero(is_add), texts, given, schema, refusals, loose=loose)
+    maps = _read_adds(np.flatnonzero(is_add), texts, given, language, refusals, loose=loose)
     return Proposal(kinds, ids, owners, texts, maps, given, refusals)
 
 
@@ -126,18 +96,18 @@ def _check_ids(ids: pa.Array, refusals: Refusals) -> None:
     refusals.add(np.flatnonzero(empty), SubscriptionError("an id has at least one character"))
 
 
-def _check_names(given: Given, refusals: Refusals) -> None:
+def _check_names(given: Given, sign: str, refusals: Refusals) -> None:
     """A map may say a name twice, and then says nothing."""
     for name, value in given.items():
         again = value.rows[1:][np.diff(value.rows) == 0]
-        refusals.add(again, ParameterError(f"parameter :{name} is given more than once"))
+        refusals.add(again, ParameterError(f"parameter {sign}{name} is given more than once"))
 
 
 def _read_adds(
     rows: Rows,
     texts: pa.Array,
     given: Given,
-    schema: Schema | None,
+    language: Language,
     refusals: Refusals,
     *,
     loose: Set[str],
@@ -152,20 +122,20 @@ def _read_adds(
     plain: list[Rows] = []
     for text, group in groups(wanted, rows):
         try:
-            filter = parse(text, schema)
+            filter = language.read(text)
         except TidegateError as error:
             refusals.add(group, error)
             continue
         if filter.parameters:
-            columns = _required(filter, group, given, refusals)
-            for row, said in stray(filter, group, strict, counts):
+            columns = _required(filter, language.sign, group, given, refusals)
+            for row, said in stray(filter.parameters, language.sign, group, strict, counts):
                 refusals.add([row], ParameterError(f"the filter has {said}"))
-            refuse_unfit(filter, columns, group, refusals)
+            refuse_unfit(language, filter, columns, group, refusals)
             maps.put(group, {name: column.texts for name, column in columns.items()})
         else:
             plain.append(group)
     if plain:
-        for row, said in stray(parse("TRUE"), np.concatenate(plain), strict, counts):
+        for row, said in stray((), language.sign, np.concatenate(plain), strict, counts):
             refusals.add([row], ParameterError(f"the filter has {said}"))
     return maps.finish()
 
@@ -181,7 +151,9 @@ def groups(texts: pa.Array, rows: Rows) -> Iterable[tuple[str, Rows]]:
         yield text, ordered[ends[code] : ends[code + 1]]
 
 
-def _required(filter: Filter, rows: Rows, given: Given, refusals: Refusals) -> dict[str, Literals]:
+def _required(
+    filter: Parsed, sign: str, rows: Rows, given: Given, refusals: Refusals
+) -> dict[str, Literals]:
     """The values of all parameters of these rows' filter."""
     columns: dict[str, Literals] = {}
     for name in filter.parameters:
@@ -189,7 +161,9 @@ def _required(filter: Filter, rows: Rows, given: Given, refusals: Refusals) -> d
         where = value.where(rows)
         missing = where < 0
         if missing.any():
-            error = ParameterError(f"parameter :{name} is missing; give it a value, None is NULL")
+            error = ParameterError(
+                f"parameter {sign}{name} is missing; give it a value, None is NULL"
+            )
             refusals.add(rows[missing], error)
         columns[name] = value.literals.take(where)
     return columns
@@ -210,27 +184,33 @@ def given_counts(given: Given, rows: int) -> Rows:
     return counts
 
 
-def stray(filter: Filter, rows: Rows, given: Given, counts: Rows) -> Iterator[tuple[int, str]]:
-    """Rows that give values to parameters that their filter does not have, and what to say.
+def stray(
+    names: Sequence[str], sign: str, rows: Rows, given: Given, counts: Rows
+) -> Iterator[tuple[int, str]]:
+    """Rows that give values to parameters that are not those of their filter, and what to say.
 
     Counting first keeps this apart from how many names other filters have.
     """
     named = np.zeros(len(rows), np.int64)
-    for name in filter.parameters:
+    for name in names:
         if name in given:
             where = given[name].where(rows)
             named += (where >= 0) & ~np.append(given[name].is_null, True)[where]
-    known = ", ".join(f":{name}" for name in filter.parameters) or "none"
+    known = ", ".join(f"{sign}{name}" for name in names) or "none"
     for row in rows[counts[rows] > named].tolist():
-        for name in sorted(given.keys() - set(filter.parameters)):
+        for name in sorted(given.keys() - set(names)):
             where = given[name].where(np.array([row]))
             if where[0] >= 0 and not given[name].is_null[where[0]]:
-                yield row, f"no parameter :{name}; it has {known}"
+                yield row, f"no parameter {sign}{name}; it has {known}"
                 break
 
 
 def refuse_unfit(
-    filter: Filter, columns: Mapping[str, Literals], rows: Rows, refusals: Refusals
+    language: Language,
+    filter: Parsed,
+    columns: Mapping[str, Literals],
+    rows: Rows,
+    refusals: Refusals,
 ) -> None:
     """Refuse rows whose values, a column for each parameter, do not fit the filter."""
     for name, column in columns.items():
@@ -243,11 +223,8 @@ def refuse_unfit(
     if len(chosen) < len(rows):
         columns = {name: column.take(chosen) for name, column in columns.items()}
         rows = rows[chosen]
-    for predicate in predicates(filter.tree) if len(rows) else ():
-        names = sorted({c.name for c in predicate.constants if isinstance(c, Parameter)})
-        if names:
-            used = {name: columns[name] for name in names}
-            _refuse_classes(predicate, used, filter.schema, rows, refusals)
+    if len(rows):
+        language.refuse_unfit(filter, columns, rows, refusals)
 
 
 def _unreadable(name: str, text: str) -> TidegateError:
@@ -256,38 +233,3 @@ def _unreadable(name: str, text: str) -> TidegateError:
     except ValueError as error:
         return ParameterError(f"{name}: {error}")
     raise AssertionError(f"{text!r} is a literal")
-
-
-def _refuse_classes(
-    predicate: Predicate,
-    columns: Mapping[str, Literals],
-    schema: Schema | None,
-    rows: Rows,
-    refusals: Refusals,
-) -> None:
-    """Rows that fare alike form a class; one of each is tried."""
-    kinds = {type(c) for c in predicate.constants if not isinstance(c, Parameter)}
-    kinds = kinds.union(*(column.used_kinds() for column in columns.values()))
-    by_value = _hangs_on_values(predicate, kinds, schema)
-    together = np.zeros(len(rows), np.int64)
-    for column in columns.values():
-        codes = column.codes() if by_value else column.kinds.astype(np.int64)
-        together = np.unique(together * (codes.max() + 1) + codes, return_inverse=True)[1]
-    for number, first in enumerate(np.unique(together, return_index=True)[1]):
-        constants = {name: column.constant(int(first)) for name, column in columns.items()}
-        try:
-            bind(predicate, constants, schema)
-        except TidegateError as error:
-            refusals.add(rows[together == number], error)
-
-
-def _hangs_on_values(predicate: Predicate, kinds: set[type], schema: Schema | None) -> bool:
-    """Whether of constants of these kinds some may fit the predicate and others not."""
-    if always_fits(predicate.operator, kinds, schema) or kinds == {type(None)}:
-        return False
-    if schema is not None and predicate.attribute not in schema:
-        return False  # none of them fits
-    own = None if schema is None else schema[predicate.attribute].type
-    if own is None or own.line is None or own.family == "string":
-        return not always_fits(predicate.operator, kinds, None)
-    return str in kinds or own.line.name == "bigint"

@@ -13,7 +13,6 @@ Contract: any number of processes and threads may read and write one store at th
 version, once there, never changes. Whatever raises an error has changed nothing.
 """
 
-import json
 import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -21,12 +20,13 @@ from typing import Any
 
 import pyarrow as pa
 
-from tidegate.errors import StoreError, SubscriptionError, TidegateError
+from tidegate.documents.xpath import XPath
+from tidegate.errors import SubscriptionError, TidegateError
 from tidegate.filters.filter import Filter
-from tidegate.filters.notation import read_schema, spell_schema
 from tidegate.filters.schema import Schema
 from tidegate.filters.values import Constant
 from tidegate.pipeline.store import change_tables
+from tidegate.pipeline.store.attribute_language import AttributeLanguage
 from tidegate.pipeline.store.change_files import Reader, numbered
 from tidegate.pipeline.store.delta_log import (
     ATTEMPTS,
@@ -38,6 +38,8 @@ from tidegate.pipeline.store.delta_log import (
     too_many,
 )
 from tidegate.pipeline.store.fold import STATE
+from tidegate.pipeline.store.language import ATTRIBUTES
+from tidegate.pipeline.store.languages import new_language, stored_language
 from tidegate.pipeline.store.literals import read_constant
 from tidegate.pipeline.store.proposal import ADD, REMOVE, UPDATE, Proposal
 from tidegate.pipeline.store.upkeep import compact, vacuum
@@ -70,16 +72,27 @@ class Store:
 
     def __init__(self, path: str, log: ChangeLog) -> None:
         self.path = path
-        self.schema = _read_schema(log)
+        self.language = stored_language(log.settings, log.place)
         self._log = log
         self._reader = Reader(log.files, log.folder)
 
     @classmethod
-    def create(cls, path: "str | os.PathLike[str]", schema: Schema | None = None) -> "Store":
-        """A new store; with a schema of the events, filters are checked against it."""
-        spelled = None if schema is None else _spelled(schema)
+    def create(
+        cls,
+        path: "str | os.PathLike[str]",
+        schema: Schema | None = None,
+        *,
+        kind: str = ATTRIBUTES,
+        namespaces: Mapping[str, str] | None = None,
+    ) -> "Store":
+        """A new store; with a schema of the events, filters are checked against it.
+
+        Of the kind "xml", it has XPath patterns for documents; `namespaces` gives the URIs of the
+        prefixes in them.
+        """
+        language = new_language(kind, schema, namespaces)
         place = _place(path)
-        return cls(place, ChangeLog.create(f"{place}/changes", spelled))
+        return cls(place, ChangeLog.create(f"{place}/changes", language.settings()))
 
     @classmethod
     def open(cls, path: "str | os.PathLike[str]") -> "Store":
@@ -92,6 +105,25 @@ class Store:
         """Whether there is a store, be it damaged."""
         return ChangeLog.exists(f"{_place(path)}/changes")
 
+    @property
+    def kind(self) -> str:
+        """What its filters are on: "attributes", or "xml", which are documents."""
+        return self.language.name
+
+    @property
+    def schema(self) -> Schema | None:
+        """The schema of the events, if it has one."""
+        language = self.language
+        return language.schema if isinstance(language, AttributeLanguage) else None
+
+    def require_attributes(self, what: str) -> None:
+        """Refuse to do to patterns for documents what can be done to filters on attributes only."""
+        if self.kind != ATTRIBUTES:
+            raise TidegateError(
+                f"{what} is for filters on attributes, and the store {self.path} has patterns for "
+                "documents"
+            )
+
     def version(self) -> int:
         """The newest version."""
         return self._log.version()
@@ -99,7 +131,7 @@ class Store:
     def add(
         self,
         id: str,
-        filter: str | Filter,
+        filter: str | Filter | XPath,
         *,
         subscriber: str | None = None,
         parameters: Mapping[str, Any] | None = None,
@@ -109,7 +141,7 @@ class Store:
             change_tables.one(
                 ADD,
                 id,
-                self.schema,
+                self.language,
                 filter=filter,
                 subscriber=subscriber,
                 parameters=parameters,
@@ -118,11 +150,11 @@ class Store:
 
     def update(self, id: str, /, **parameters: Any) -> int:
         """Change parameters of a subscription; the others keep their values."""
-        return self._commit_one(change_tables.one(UPDATE, id, self.schema, parameters=parameters))
+        return self._commit_one(change_tables.one(UPDATE, id, self.language, parameters=parameters))
 
     def remove(self, id: str) -> int:
         """Remove a subscription."""
-        return self._commit_one(change_tables.one(REMOVE, id, self.schema))
+        return self._commit_one(change_tables.one(REMOVE, id, self.language))
 
     def change(self, table: pa.Table | pa.RecordBatch, *, message: str | None = None) -> int:
         """Changes of every kind, all or none: `change`, `id`, `subscriber`, `filter`, `parameters`.
@@ -130,27 +162,27 @@ class Store:
         One id may be changed several times; what counts is the order of the rows. Parameters are
         maps from names to literals such as `10.0D`, as `changes` gives them.
         """
-        return self._commit_all(change_tables.changes(table, self.schema), message)
+        return self._commit_all(change_tables.changes(table, self.language), message)
 
     def add_many(
         self,
         table: pa.Table | pa.RecordBatch,
         *,
-        filter: str | Filter | None = None,
+        filter: str | Filter | XPath | None = None,
         message: str | None = None,
     ) -> int:
         """Add all subscriptions of a table, or none; columns as in `Index.add_many`."""
-        return self._commit_all(change_tables.adds(table, filter, self.schema), message)
+        return self._commit_all(change_tables.adds(table, filter, self.language), message)
 
     def update_many(self, table: pa.Table | pa.RecordBatch, *, message: str | None = None) -> int:
         """Change parameters of all subscriptions of a table, or none; as `Index.update_many`."""
-        return self._commit_all(change_tables.updates(table, self.schema), message)
+        return self._commit_all(change_tables.updates(table, self.language), message)
 
     def remove_many(
         self, ids: Iterable[str] | pa.Array | pa.ChunkedArray, *, message: str | None = None
     ) -> int:
         """Remove all these subscriptions, or none."""
-        return self._commit_all(change_tables.removals(ids, self.schema), message)
+        return self._commit_all(change_tables.removals(ids, self.language), message)
 
     def load(
         self, proposal: Proposal, *, strict: bool = False, message: str | None = None
@@ -250,7 +282,7 @@ class Store:
         for attempt in range(ATTEMPTS):
             before = self._log.latest()
             state = state_of(self._reader, before, proposal.ids)
-            verdict = validate(proposal, state, self.schema)
+            verdict = validate(proposal, state, self.language)
             if not may(verdict) or not len(verdict.rows):
                 return before.version, verdict
             version = before.version + 1
@@ -275,19 +307,3 @@ def _counts(rows: pa.Table, message: str | None) -> dict[str, Any]:
     words = {"added": "add", "updated": "update", "removed": "remove"}
     said = {name: counts.get(change, 0) for name, change in words.items()}
     return said if message is None else {**said, "message": message}
-
-
-def _spelled(schema: Schema) -> str:
-    spelled = spell_schema(schema)
-    if read_schema(spelled) != schema:
-        raise TidegateError("a schema with types of its own making cannot be kept in a store")
-    return json.dumps(spelled)
-
-
-def _read_schema(log: ChangeLog) -> Schema | None:
-    if log.schema is None:
-        return None
-    try:
-        return read_schema(json.loads(log.schema))
-    except (ValueError, KeyError, TypeError, TidegateError) as error:
-        raise StoreError(f"the schema in the log of {log.place} is damaged: {error}") from None

@@ -17,8 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tidegate.errors import ParameterError, SubscriptionError
-from tidegate.filters.filter import parse
-from tidegate.filters.schema import Schema
+from tidegate.pipeline.store.language import Language
 from tidegate.pipeline.store.literals import (
     PARAMETERS,
     Literals,
@@ -33,12 +32,12 @@ from tidegate.pipeline.store.proposal import (
     REMOVE,
     UPDATE,
     Proposal,
-    Refusals,
     given_counts,
     groups,
     refuse_unfit,
     stray,
 )
+from tidegate.pipeline.store.refusals import Refusals
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +48,7 @@ class Verdict:
     refusals: Refusals
 
 
-def validate(proposal: Proposal, state: pa.Table, schema: Schema | None) -> Verdict:
+def validate(proposal: Proposal, state: pa.Table, language: Language) -> Verdict:
     """Hold a proposal against the state of its ids; rows that are refused are left out."""
     refusals = Refusals()
     refusals.join(proposal.refusals)
@@ -68,7 +67,7 @@ def validate(proposal: Proposal, state: pa.Table, schema: Schema | None) -> Verd
         updates &= where >= 0
         if updates.any():
             old = known.take(pa.array(where[updates]))
-            maps = _update(proposal, counts, wave[updates], old, schema, refusals)
+            maps = _update(proposal, counts, wave[updates], old, language, refusals)
             parameters = _replaced(parameters, wave[updates], maps)
     return Verdict(_rows(proposal, parameters, refusals), refusals)
 
@@ -131,7 +130,7 @@ def _update(
     counts: Rows,
     rows: Rows,
     old: pa.Table,
-    schema: Schema | None,
+    language: Language,
     refusals: Refusals,
 ) -> pa.Array:
     """The complete values of parameters after updates, for rows whose old state is `old`."""
@@ -140,15 +139,15 @@ def _update(
     before = given_maps(old["parameters"].combine_chunks())
     places = np.arange(len(rows))
     for text, group in groups(old["filter"].combine_chunks(), places):
-        filter = parse(text, schema)
-        for row, said in stray(filter, rows[group], given, counts):
+        filter = language.read(text)
+        for row, said in stray(filter.parameters, language.sign, rows[group], given, counts):
             id = proposal.ids[row].as_py()
             refusals.add([row], ParameterError(f"the filter of {id!r} has {said}"))
         columns = {
             name: _merged(given.get(name), rows[group], before[name], group)
             for name in filter.parameters
         }
-        refuse_unfit(filter, columns, rows[group], refusals)
+        refuse_unfit(language, filter, columns, rows[group], refusals)
         maps.put(group, {name: column.texts for name, column in columns.items()})
     return maps.finish()
 
