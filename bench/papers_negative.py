@@ -6,8 +6,9 @@ rectangles in 2 to 5 dimensions. The paper does not print the exponent of its Zi
 counts cannot be the paper's: what can be compared is their shape.
 
 Beside the exact and the approximate space stand a scan with NumPy over all negative boxes
-(`BoxScan`, which is given plain integers), the algebra's union, which keeps no negative space
-(`Union`), and pairwise covering in the box store. All that are exact must find the same.
+(`BoxScan`, which is given plain integers), the same boxes found by the box store's overlap query
+(`StoredBoxes`), the algebra's union, which keeps no negative space (`Union`), and pairwise covering
+in the box store. All that are exact must find the same.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from bench.figure import Figure, timed
 from tidegate.algebra.normal import boxes
 from tidegate.algebra.union import Union
 from tidegate.engine.boxes.box_store import BoxStore
+from tidegate.engine.boxes.integer_boxes import IntegerBoxes
 from tidegate.lab.workloads import EXPONENT, Rectangles, rectangles
 from tidegate.papers.negative import ApproximateNegativeSpace, ExactNegativeSpace, Forwarding
 from tidegate.papers.negative.approximate import CHOICES
@@ -44,6 +46,9 @@ CANCELLING = 2_000  # subscriptions of the histories with cancellations
 WARMING = 400
 CANCELLED_IN = (3, 4)  # dimensions
 SCANNED = (2, 3, 4)
+STORED = {2: 10_000, 3: 10_000, 4: 500}  # subscriptions beside the box store's overlap query
+PRESENT, DECIDES = 1, 8  # flags of a box in the store: there is such a box, and it decides alone
+SURE = np.array([DECIDES], np.uint8)
 K = 50
 KS = (10, 50, 100)
 SMALL_K = 10  # for which ways to choose are compared
@@ -117,6 +122,53 @@ class BoxScan:
         self._ends[:, : self.count] = left
 
 
+class StoredBoxes:
+    """Negative boxes as the box store keeps its own, found by its overlap query.
+
+    The query is `IntegerBoxes.search_one`, which `BoxStore.overlapping` puts as well. The box store
+    itself is for filters: to make one of each negative box would only add to the time.
+    """
+
+    def __init__(self, dimensions: int, domain: int) -> None:
+        self._boxes = IntegerBoxes()
+        self._slots: dict[int, int] = {}
+        self._ends: dict[int, list[int]] = {}
+        self._sides = list(range(2 * dimensions))
+        self._next = 0
+        self._add([0, domain + 1] * dimensions)
+
+    @property
+    def count(self) -> int:
+        return len(self._ends)
+
+    def subscribe(self, box: list[int]) -> bool:
+        """Whether a box is forwarded, and what is left without it."""
+        bounds = np.array([box], np.int64)
+        bounds[0, ::2], bounds[0, 1::2] = bounds[0, 1::2] - 1, -bounds[0, ::2] - 1
+        handles, _ = self._boxes.search_one(bounds, SURE, asked=PRESENT, within=False)
+        for handle in handles.tolist():
+            self._boxes.remove(self._slots.pop(handle))
+            self._split(self._ends.pop(handle), box)
+        return bool(len(handles))
+
+    def _split(self, rest: list[int], box: list[int]) -> None:
+        """Add what a box leaves of one that it overlaps."""
+        for low in range(0, len(box), 2):
+            high = low + 1
+            if rest[low] < box[low]:
+                self._add([*rest[:high], box[low], *rest[high + 1 :]])
+                rest[low] = box[low]
+            if rest[high] > box[high]:
+                self._add([*rest[:low], box[high], *rest[high:]])
+                rest[high] = box[high]
+
+    def _add(self, box: list[int]) -> None:
+        self._ends[self._next] = box
+        ends = [-end if side % 2 else end for side, end in zip(self._sides, box, strict=True)]
+        self._slots[self._next] = self._boxes.add(self._next, self._sides, ends, PRESENT | DECIDES)
+        self._next += 1
+
+
 def workload(dimensions: int, count: int) -> tuple[Rectangles, list[Filter]]:
     """The paper's subscriptions, whose normal forms are known."""
     drawn = Rectangles(*rectangles(count, dimensions, EXPONENT, seed=1))
@@ -171,6 +223,14 @@ def scanned(drawn: Rectangles) -> Run:
     return follow(lambda _, box: scan.subscribe(box), list(rows), lambda: scan.count)
 
 
+def stored(drawn: Rectangles, count: int) -> Run:
+    """Subscribe the first of them beside the box store's overlap query."""
+    boxes = StoredBoxes(len(drawn.names), drawn.domain)
+    lows, highs = drawn.lows[:count], drawn.highs[:count] + 1
+    rows = np.stack([lows, highs], axis=2).reshape(len(lows), -1).tolist()
+    return follow(lambda _, box: boxes.subscribe(box), rows, lambda: boxes.count)
+
+
 def on_demand(filters: list[Filter]) -> Run:
     """Subscribe all of them beside the algebra's union."""
     union = Union(filters[0].schema)
@@ -211,6 +271,8 @@ def figures() -> Iterator[Figure]:
         yield from tables(dimensions, exact, approximate)
         yield redundancy(dimensions, exact, approximate, union, pairwise)
         yield from times(dimensions, drawn, exact, approximate, union)
+        if dimensions in STORED:
+            yield beside_the_store(dimensions, drawn, filters)
         yield from choices(dimensions, filters, union, pairwise)
         yield tidied(dimensions, filters, exact)
     for dimensions in CANCELLED_IN:
@@ -282,6 +344,23 @@ def times(
         union.seconds / exact.seconds,
         "µs",
         note=f"exact; {beside}; baseline: `Union`, which keeps no negative space",
+    )
+
+
+def beside_the_store(dimensions: int, drawn: Rectangles, filters: list[Filter]) -> Figure:
+    """How long a subscription takes if the box store's overlap query finds the negative boxes."""
+    count = min(STORED[dimensions], len(drawn))
+    exact = forwarded(ExactNegativeSpace(drawn.schema, limit=LIMIT), filters[:count])
+    store = stored(drawn, count)
+    assert (store.redundant, store.boxes) == (exact.redundant, exact.boxes)
+    return Figure(
+        f"negative space, {dimensions}D: a subscription, beside the box store's overlap query",
+        exact.seconds / count * 1e6,
+        store.seconds / count * 1e6,
+        store.seconds / exact.seconds,
+        "µs",
+        note=f"exact, the first {count:,}; {store.boxes[-1]:,} boxes at the end; baseline: the "
+        "same boxes in the store's arrays, found by its query, split and exchanged in Python",
     )
 
 
@@ -379,7 +458,8 @@ def listed(numbers: list[int]) -> str:
 
 def _warm_up() -> None:
     """Load the compiled kernels before the clock runs."""
-    _, filters = workload(3, WARMING)
+    drawn, filters = workload(3, WARMING)
+    stored(drawn, WARMING)
     schema = filters[0].schema
     for space in (
         ExactNegativeSpace(schema, tidy=True),

@@ -26,6 +26,7 @@ def test_every_figure_is_measured() -> None:
         assert "exact up to" not in exact.note
         for k in ("k = 10", "k = 50", "k = 100", "ζ(i) with k = 10", "k = 10 by benefit"):
             assert f"negative space, {dimensions}D: found beyond covering, {k}" in names
+    assert sum("beside the box store's overlap query" in name for name in names) == 3
 
 
 def test_where_an_exact_space_stops_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -38,5 +39,17 @@ def test_where_an_exact_space_stops_is_told(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_a_space_that_is_too_small_fails_the_benchmark(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ApproximateNegativeSpace, "subsumes", lambda space, f: True)
+    with pytest.raises(AssertionError):
+        list(papers_negative.figures())
+
+
+def test_a_box_lost_in_the_store_fails_the_benchmark(monkeypatch: pytest.MonkeyPatch) -> None:
+    add = papers_negative.StoredBoxes._add
+
+    def forgetful(boxes: papers_negative.StoredBoxes, box: list[int]) -> None:
+        if boxes.count != 3:
+            add(boxes, box)
+
+    monkeypatch.setattr(papers_negative.StoredBoxes, "_add", forgetful)
     with pytest.raises(AssertionError):
         list(papers_negative.figures())
