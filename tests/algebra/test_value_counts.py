@@ -107,6 +107,33 @@ def test_what_happened_long_ago_weighs_less(monkeypatch: pytest.MonkeyPatch) -> 
     assert counts.share(predicate("x = 1")) < 0.2
 
 
+@BOTH
+@pytest.mark.parametrize("seed", range(3))
+def test_an_event_that_is_discounted_was_never_counted(typed: bool, seed: int) -> None:
+    own = attributes(seed, typed=typed)
+    schema = tg.Schema(generate.TYPES) if typed else None
+    events = [*own.events, {"odd": math.nan, "t": {"x": [1], "y": None}}, {"odd": object()}]
+    counts = counted(events * 2, schema)
+    for event in events[::-1]:
+        counts.discount(event)
+    expected = counted(events, schema)
+    assert counts.seen == expected.seen
+    for name, column in expected._columns.items():
+        assert counts._columns[name].values == column.values
+        assert counts._columns[name].other == column.other
+
+
+def test_values_that_were_dropped_are_discounted_where_they_went() -> None:
+    values = list(range(20_000))
+    counts = counted({"n": value, "s": f"s{value}"} for value in values)
+    for value in values[:15_000]:
+        counts.discount({"n": value, "s": f"s{value}", "new": 1})
+    assert counts.seen == 5_000
+    assert counts.share(predicate("n IS NOT NULL")) == pytest.approx(1.0)
+    assert counts.share(predicate("s IS NOT NULL")) == pytest.approx(1.0)
+    assert counts.share(predicate("n >= 10000")) > 0.5
+
+
 def test_nothing_is_known_without_events() -> None:
     assert ValueCounts().share(predicate("x = 1")) == 0.0
     assert EventSample([]).met(tg.parse("x = 1 OR y = 2").tree) == 0

@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 
 import tidegate as tg
-from tests.overlay.histories import attributes
-from tidegate.algebra.prune import best_pruning, merge_by_pruning, prune
+from tidegate.algebra.prune import merge_by_pruning, prune
 from tidegate.algebra.selectivity import Selectivities, estimate
-from tidegate.filters.filter import Filter as InLanguage
-from tidegate.overlay import attribute_pruner as module
+from tidegate.overlay import attribute_pruner
+from tidegate.overlay.attribute_courses import MOST_PREDICATES
+from tidegate.overlay.attribute_filter import AttributeFilter
 from tidegate.overlay.attribute_pruner import AttributePruner
-from tidegate.overlay.attributes import AttributeFilter, Attributes
-from tidegate.papers.counting.tree_bytes import normal
+from tidegate.overlay.attributes import Attributes
+from tidegate.overlay.filter import Pruner
 
 VALUES: dict[str, Sequence[Any]] = {
     "x": (None, 0, 1, 2, 3),
@@ -49,11 +49,15 @@ def learned(kind: Attributes, events: Sequence[Any]) -> AttributePruner:
 
 def path(pruner: AttributePruner, f: AttributeFilter) -> Iterator[AttributeFilter]:
     """All prunings of a filter, one after the other."""
-    best = pruner.best(f)
-    while best is not None:
-        assert isinstance(best.filter, AttributeFilter)
-        yield best.filter
-        best = pruner.best(best.filter)
+    courses = pruner.courses([f])
+    for steps in range(1, int(courses.lengths[0]) + 1):
+        yield courses.pruned(0, steps)
+
+
+def first(pruner: Pruner, f: AttributeFilter) -> str | None:
+    """What the first pruning of a filter leaves of it."""
+    courses = pruner.courses([f])
+    return str(courses.pruned(0, 1)) if courses.lengths[0] else None
 
 
 def matching(f: Any) -> set[int]:
@@ -130,23 +134,6 @@ def test_a_disjunction_is_pruned_as_the_algebra_would_prune_it(seed: int) -> Non
     assert pruner._narrowest(members, limit).filter == prune(whole, shares, limit=limit).filter
 
 
-@pytest.mark.parametrize("typed", [False, True])
-def test_degradations_are_those_of_the_algebra(typed: bool) -> None:
-    own = attributes(2, typed=typed)
-    assert isinstance(own.kind, Attributes)
-    pruner = learned(own.kind, own.events)
-    seen = 0
-    for f in (f for family in own.families for f in family):
-        assert isinstance(f, AttributeFilter)
-        whole = InLanguage.of(normal(f.filter.tree), own.kind.schema)
-        expected, found = best_pruning(whole, pruner._share), pruner.best(f)
-        assert (expected is None) == (found is None), str(f)
-        if expected is not None and found is not None:
-            assert found.degradation == pytest.approx(expected.degradation, abs=1e-12)
-            seen += 1
-    assert seen > 20
-
-
 @pytest.mark.parametrize("seed", range(20))
 def test_the_estimated_selectivity_lies_between_its_own_bounds(seed: int) -> None:
     """Against the events that were counted, for filters as they are and pruned."""
@@ -168,23 +155,31 @@ def test_what_is_counted_changes_nothing_until_it_is_learned() -> None:
     pruner = kind.pruner()
     f = kind.parse("x = 1 AND y = 1")
     assert not pruner.knows
-    assert pruner.best(f) is None
+    assert first(pruner, f) is None
     assert pruner.mergers({1: f, 2: f}, 1.0, None) == []
     assert pruner.cost(f, [f], None) == float("inf")
     for _ in range(9):
         pruner.count({"x": 1, "y": 2})
     pruner.learn(pruner.summary())
-    first = pruner.best(f)
-    assert first is not None
-    assert str(first.filter) == "y = 1"
+    assert first(pruner, f) == "y = 1"
     for _ in range(99):
         pruner.count({"x": 2, "y": 1})
-    assert pruner.best(f) == first
+    assert first(pruner, f) == "y = 1"
     assert pruner.counted == 99
     pruner.learn(pruner.summary())
-    after = pruner.best(f)
-    assert after is not None
-    assert str(after.filter) == "x = 1"
+    assert first(pruner, f) == "x = 1"
+
+
+def test_events_of_the_sample_do_not_count_when_there_are_as_many_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(attribute_pruner, "SAMPLE", 4)
+    kind = Attributes()
+    share = {}
+    for count in (4, 7, 8):
+        pruner = learned(kind, [*[{"x": 0}] * (count - 4), *[{"x": 1}] * 4])
+        share[count] = pruner._share(tg.parse("x = 1").tree)  # type: ignore[arg-type]
+    assert share == {4: 1.0, 7: 4 / 7, 8: 0.5 / 4}
 
 
 def test_a_pruner_that_lost_its_counts_goes_on_from_what_it_learned() -> None:
@@ -202,9 +197,9 @@ def test_a_pruner_that_lost_its_counts_goes_on_from_what_it_learned() -> None:
 def test_a_filter_with_too_many_predicates_is_left_as_it_is() -> None:
     kind = Attributes()
     pruner = learned(kind, [{"x": 1}])
-    parts = [f"(x = {i} AND y = {i})" for i in range(module.MOST_PREDICATES)]
-    assert pruner.best(kind.parse(" OR ".join(parts))) is None
-    assert pruner.best(kind.parse(" OR ".join(parts[: module.MOST_PREDICATES // 2]))) is not None
+    parts = [f"(x = {i} AND y = {i})" for i in range(MOST_PREDICATES)]
+    assert first(pruner, kind.parse(" OR ".join(parts))) is None
+    assert first(pruner, kind.parse(" OR ".join(parts[: MOST_PREDICATES // 2]))) is not None
 
 
 def test_a_pruner_of_a_schema_reads_values_as_its_types() -> None:

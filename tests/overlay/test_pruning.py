@@ -11,7 +11,8 @@ from tidegate.engine.index import Index
 from tidegate.errors import TidegateError
 from tidegate.filters.schema import Schema
 from tidegate.lab.auctions import CLASSES, auctions
-from tidegate.overlay.attributes import AttributeFilter, Attributes
+from tidegate.overlay.attribute_filter import AttributeFilter
+from tidegate.overlay.attributes import Attributes
 from tidegate.overlay.broker import Broker
 from tidegate.overlay.filter import Filter
 from tidegate.overlay.messages import (

@@ -8,13 +8,14 @@ from hypothesis import HealthCheck, Phase, given, settings
 
 from tests.overlay.failing import FAILING_ACTIONS, FailingWorld, fail, state
 from tests.overlay.histories import ACTIONS, PARENTS, PRUNING, Action, run, ticking, words
+from tests.overlay.stepwise import Pruning
 from tests.overlay.test_mutants import BreaksBeforeMaking
 from tests.overlay.words import WordKind, WordPruner, Words
 from tidegate.errors import TidegateError
 from tidegate.overlay import routing as routing_module
 from tidegate.overlay.broker import Broker
 from tidegate.overlay.difference import Watch
-from tidegate.overlay.filter import Event, Filter, Pruning
+from tidegate.overlay.filter import Event, Filter
 from tidegate.overlay.messages import Tick
 from tidegate.overlay.policy.queue import PruningQueue
 from tidegate.overlay.policy.renumbered import Renumbered

@@ -34,6 +34,9 @@ class EventSample:
         self._columns: dict[str, _Column] = {}
         self._met: dict[object, int] = {}
 
+    def __len__(self) -> int:
+        return len(self._events)
+
     def met(self, node: Node) -> int:
         """The events that match a tree, the first one the lowest bit."""
         if isinstance(node, Predicate):
@@ -113,4 +116,7 @@ def told_apart(predicate: Predicate) -> object:
     >>> one == other, told_apart(one) == told_apart(other)
     (True, False)
     """
-    return predicate, tuple([type(constant) for constant in predicate.constants])
+    constants = predicate.constants
+    kinds = tuple([type(constant) for constant in constants])
+    # the parts of the predicate, as to hash its operator and mode takes as long as all the rest
+    return predicate.attribute, predicate.operator._name_, predicate.mode._name_, constants, kinds

@@ -16,7 +16,7 @@ counted that fulfil it.
 
 import datetime as dt
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from functools import lru_cache
 from typing import Any, Final, TypeAlias
@@ -59,6 +59,23 @@ class _Column:
         if known is None and len(self.values) >= 2 * MOST_VALUES:
             self._drop()
         self.values[key] = (known or 0) + 1
+
+    def discount(self, value: Any) -> None:
+        """Count a value once less, if it was counted: by itself, or among those dropped."""
+        plain = normal(value)
+        if isinstance(plain, float) and plain != plain:
+            plain = math.nan
+        key = type(plain), plain
+        name = type(plain).__name__
+        if is_constant(plain) and key in self.values:
+            self.values[key] -= 1
+            if not self.values[key]:
+                del self.values[key]
+        elif name in self.spread and self.spread[name][2] > 1:
+            low, high, weight = self.spread[name]
+            self.spread[name] = low, high, weight - 1
+        else:
+            self.other = max(0, self.other - 1)
 
     def _drop(self) -> None:
         kept = sorted(self.values, key=lambda key: -self.values[key])[:MOST_VALUES]
@@ -121,23 +138,26 @@ class ValueCounts:
         """Count an event."""
         self._histograms.clear()
         self.seen += 1
-        self._count(event, ())
+        for name, value in _values(event, ()):
+            column = self._columns.get(name)
+            if column is None:
+                column = self._columns[name] = _Column()
+            column.count(value)
         if self.seen >= MOST_EVENTS:
             self.seen //= 2
             for column in self._columns.values():
                 column.halve()
 
-    def _count(self, values: Mapping[str, Any], path: tuple[str, ...]) -> None:
-        for name, value in values.items():
-            if value is None:
-                continue
-            own = _named((*path, name))
-            column = self._columns.get(own)
-            if column is None:
-                column = self._columns[own] = _Column()
-            column.count(value)
-            if isinstance(value, Mapping):
-                self._count(value, (*path, name))
+    def discount(self, event: Mapping[str, Any]) -> None:
+        """Be as if an event had not been counted, as far as values are remembered.
+
+        Of counts that were halved since, that takes away a little too much.
+        """
+        self._histograms.clear()
+        self.seen -= 1
+        for name, value in _values(event, ()):
+            if name in self._columns:
+                self._columns[name].discount(value)
 
     def share(self, predicate: Predicate) -> float:
         """The share of events that fulfil a predicate, none if no event was counted."""
@@ -181,3 +201,13 @@ class ValueCounts:
         for name, own in columns.items():
             self._columns[name] = _Column()
             self._columns[name].restore(own)
+
+
+def _values(event: Mapping[str, Any], path: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
+    """The attributes that have values, fields of structs included."""
+    for name, value in event.items():
+        if value is None:
+            continue
+        yield _named((*path, name)), value
+        if isinstance(value, Mapping):
+            yield from _values(value, (*path, name))

@@ -3,33 +3,26 @@
 The `Pruner` of attribute filters. Selectivities of predicates are shares of the events that were
 counted (`algebra.value_counts`), and of half an event where none has fulfilled them: a value that
 nobody has seen yet is not one that never comes. Those of filters follow from them, with the least,
-the average and the greatest that is possible (`algebra.selectivity`). All prunings of a tree
-(`algebra.prune` says what they are) are tried in one walk: each node knows its own selectivity, and
-what it would be without each of the parts that could be left out below it. Of equal ones, the
-pruning that leaves fewest predicates is best, then the one that comes first.
+the average and the greatest that is possible (`algebra.selectivity`). What is left of filters that
+are pruned again and again is found for many of them together (`attribute_courses`).
 
-How many events match is looked up in a sample: the last few thousand events that were counted.
-
-Invariant: degradations are those of `algebra.prune.best_pruning`, but for rounding.
+How many events match is looked up in a sample: the last few thousand events. What is left out of
+filters seems to cost less than it does if it is looked up in the events that said what to leave
+out; so those of the sample are not counted, as soon as there are as many others.
 """
 
 from collections import deque
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from itertools import islice
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final
 
-from tidegate.algebra.event_sample import EventSample, told_apart
+from tidegate.algebra.event_sample import EventSample
 from tidegate.algebra.prune import merge_by_pruning
-from tidegate.algebra.selectivity import Selectivities, Selectivity, degradation, estimate
+from tidegate.algebra.selectivity import Selectivities, degradation, estimate
 from tidegate.algebra.value_counts import ValueCounts
 from tidegate.filters import filter as language
 from tidegate.filters.expression import (
-    And,
     Node,
-    Or,
     Predicate,
-    Truth,
-    conjunction,
     conjuncts,
     disjunction,
     map_predicates,
@@ -37,27 +30,16 @@ from tidegate.filters.expression import (
 )
 from tidegate.filters.meaning import allowed
 from tidegate.filters.schema import Schema
+from tidegate.overlay.attribute_courses import MOST_PREDICATES, AttributeCourses, Numbering
 from tidegate.overlay.attribute_events import plain_event, read_event
-from tidegate.overlay.attributes import AttributeFilter
-from tidegate.overlay.filter import Event, Filter, Merger, Plain, Pruning
+from tidegate.overlay.attribute_filter import AttributeFilter
+from tidegate.overlay.filter import Event, Filter, Merger, Plain
 from tidegate.papers.counting.tree_bytes import normal
 
 SAMPLE: Final = 4_096  # events
-MOST_PREDICATES: Final = 128  # of a filter that is pruned
 _MERGED: Final = 8  # filters in one disjunction, at most
 _TRIED: Final = 32  # predicates that are tried in the place of one
 _RARE: Final = 0.5  # of an event: what no event has fulfilled yet, one may
-_REMEMBERED: Final = 2**18  # filters whose best prunings are
-
-_Triple: TypeAlias = tuple[float, float, float]
-
-
-class _Option(NamedTuple):
-    """What a node would be without a part: its selectivity, how many predicates go, and which."""
-
-    selectivity: _Triple
-    gone: int
-    path: tuple[int, ...]
 
 
 class AttributePruner:
@@ -69,8 +51,8 @@ class AttributePruner:
     >>> for price in range(8):
     ...     pruner.count({"symbol": "IBM" if price % 4 else "SAP", "price": price})
     >>> pruner.learn(pruner.summary())
-    >>> best = pruner.best(kind.parse("symbol = 'IBM' AND price < 2"))
-    >>> print(best.filter, best.degradation)
+    >>> courses = pruner.courses([kind.parse("symbol = 'IBM' AND price < 2")])
+    >>> print(courses.pruned(0, 1), courses.degradations[0])
     price < 2 0.25
     """
 
@@ -81,11 +63,7 @@ class AttributePruner:
         self.counted = 0
         self.learned: Plain = None
         self._known = ValueCounts(schema)  # what was learned
-        self._sample = EventSample([], schema)
-        self._shares: dict[object, float] = {}  # of predicates
-        # By identity, as to hash a filter takes longer than to prune it; filters are kept, so that
-        # no other one can have the same identity.
-        self._bests: dict[int, tuple[Filter, Pruning | None]] = {}
+        self._numbering = self._numbered([])
 
     # -- events
 
@@ -111,9 +89,10 @@ class AttributePruner:
         counts, sample = summary
         self._known.restore(counts)
         events = [read_event(event) for event in sample]
-        self._sample = EventSample(events, self._schema)
-        self._shares.clear()
-        self._bests.clear()
+        if self._known.seen >= 2 * len(events):
+            for event in events:
+                self._known.discount(event)
+        self._numbering = self._numbered(events)
         if not self._counts.seen:
             self._counts.restore(counts)  # it has lost its memory
             self._recent.extend(events)
@@ -131,69 +110,23 @@ class AttributePruner:
 
     # -- pruning
 
-    def best(self, f: Filter, /) -> Pruning | None:
-        """The filter with one part of one AND left out, where that costs least."""
-        known = self._bests.get(id(f))
-        if known is None:
-            if len(self._bests) >= _REMEMBERED:
-                self._bests.clear()
-            known = self._bests[id(f)] = f, self._best(f)
-        return known[1]
+    def courses(self, filters: Sequence[Filter], /) -> AttributeCourses:
+        """How these filters are pruned to their end; not at all as long as nothing is known."""
+        most = MOST_PREDICATES if self.knows else 0
+        return AttributeCourses(self._numbering, map(self._numbering.tokens, filters), most)
 
-    def _best(self, f: Filter) -> Pruning | None:
-        return None if self.learned is None else self._least(_tree(f))
-
-    def _least(self, given: Node) -> Pruning | None:
-        """The tree with one part left out, where that costs least; None if it is too large."""
-        tree = normal(given)
-        if sum(1 for _ in islice(predicates(tree), MOST_PREDICATES + 1)) > MOST_PREDICATES:
-            return None
-        before, _, options = self._options(tree)
-        if not options:
-            return None
-        costs = [_degradation(before, option.selectivity) for option in options]
-        place = min(range(len(options)), key=lambda i: (costs[i], -options[i].gone, i))
-        pruned = _without(tree, options[place].path)
-        return Pruning(self._filter(pruned), max(0.0, costs[place]))
-
-    def _options(self, node: Node) -> tuple[_Triple, int, list[_Option]]:
-        """The selectivity of a tree, its predicates, and what can be left out of it."""
-        if isinstance(node, Predicate):
-            share = self._share(node)
-            return (share, share, share), 1, []
-        if isinstance(node, Truth):
-            share = float(node.value)
-            return (share, share, share), 0, []
-        parts = [self._options(part) for part in node.parts]
-        own = [selectivity for selectivity, _, _ in parts]
-        size = sum(count for _, count, _ in parts)
-        together = _all if isinstance(node, And) else _any
-        found: list[_Option] = []
-        if isinstance(node, And):
-            for i in range(len(parts)):
-                found.append(_Option(_all(own[:i] + own[i + 1 :]), parts[i][1], (i,)))
-        for i, (_, _, options) in enumerate(parts):
-            for option in options:
-                changed = together([*own[:i], option.selectivity, *own[i + 1 :]])
-                found.append(_Option(changed, option.gone, (i, *option.path)))
-        return together(own), size, found
+    def _numbered(self, events: Sequence[Event]) -> Numbering:
+        return Numbering(self._counted, EventSample(events, self._schema), self._schema)
 
     def _share(self, predicate: Predicate) -> float:
-        key = told_apart(predicate)
-        share = self._shares.get(key)
-        if share is None:
-            rare = _RARE / max(1, self._known.seen)
-            share = self._shares[key] = max(self._known.share(predicate), min(1.0, rare))
-        return share
+        return self._numbering.share(predicate)
+
+    def _counted(self, predicate: Predicate) -> float:
+        rare = _RARE / max(1, self._known.seen)
+        return max(self._known.share(predicate), min(1.0, rare))
 
     def _filter(self, tree: Node) -> AttributeFilter:
         return AttributeFilter(language.Filter.of(tree, self._schema))
-
-    # -- the sample
-
-    def met(self, f: Filter, /) -> int:
-        """Which events of the sample match, a bit for each."""
-        return self._sample.met(_tree(f))
 
     # -- replacement
 
@@ -274,14 +207,18 @@ class AttributePruner:
         """The members' disjunction, pruned again and again as `algebra.prune.prune` would do it."""
         shares = Selectivities(self._share)
         done = merge_by_pruning(members, shares, steps=0).filter
-        first, _, _ = self._options(done.tree)
-        while (following := self._least(done.tree)) is not None:
-            alone = language.Filter.of(_tree(following.filter), self._schema)
-            tidied = merge_by_pruning([alone], shares, steps=0).filter
-            if _degradation(first, self._options(tidied.tree)[0]) > limit:
+        first = estimate(done, shares)
+        while (following := self._pruned_once(done)) is not None:
+            tidied = merge_by_pruning([following], shares, steps=0).filter
+            if degradation(first, estimate(tidied, shares)) > limit:
                 break
             done = tidied
-        return self._filter(done.tree)
+        return AttributeFilter(done)
+
+    def _pruned_once(self, f: language.Filter) -> language.Filter | None:
+        """The filter with one part left out, where that costs least."""
+        courses = AttributeCourses(self._numbering, [self._numbering.written(f.tree)], 1)
+        return courses.pruned(0, 1).filter if courses.lengths[0] else None
 
     def cost(
         self, merger: Filter, members: Iterable[Filter], advertised: Sequence[Filter] | None, /
@@ -304,38 +241,3 @@ def _last(new: str, chosen: Mapping[str, str]) -> str:
     while new in chosen:
         new = chosen[new]
     return new
-
-
-def _all(parts: Sequence[_Triple]) -> _Triple:
-    """Algorithm 1 of Bittner and Hinze."""
-    least, average, most = 1.0, 1.0, 1.0
-    for low, middle, high in parts:
-        least += low - 1.0
-        average *= middle
-        most = min(most, high)
-    return max(0.0, least), average, most
-
-
-def _any(parts: Sequence[_Triple]) -> _Triple:
-    """Algorithm 2 of Bittner and Hinze."""
-    least, average, most = 0.0, 0.0, 0.0
-    for low, middle, high in parts:
-        least = max(least, low)
-        average += middle - average * middle
-        most += high
-    return least, average, min(1.0, most)
-
-
-def _degradation(before: _Triple, after: _Triple) -> float:
-    return degradation(Selectivity(*before), Selectivity(*after))
-
-
-def _without(node: Node, path: tuple[int, ...]) -> Node:
-    """The tree without the part at the end of a path."""
-    assert isinstance(node, And | Or)
-    i, *rest = path
-    if not rest:
-        return conjunction([*node.parts[:i], *node.parts[i + 1 :]])
-    joined = conjunction if isinstance(node, And) else disjunction
-    changed = _without(node.parts[i], tuple(rest))
-    return joined([*node.parts[:i], changed, *node.parts[i + 1 :]])

@@ -23,6 +23,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from tidegate.algebra.event_sample import told_apart
 from tidegate.filters.evaluate import value_of
 from tidegate.filters.expression import Predicate
 from tidegate.filters.lines import ALL_LINES, Line, key_of
@@ -58,6 +59,7 @@ class Predicates:
         if schema is not None and self._checked:
             self._raw = Schema({name: schema[name] for name in schema})
         self._known: dict[tuple[str, ValueSet], int] = {}
+        self._written: dict[object, int] = {}  # the same, by how predicates were first written
         self._predicates: list[Predicate | None] = []
         self._sets: list[ValueSet | None] = []
         self._raw_sets: list[ValueSet | None] = []
@@ -130,6 +132,11 @@ class Predicates:
 
     def take(self, predicate: Predicate) -> int:
         """The variable of a predicate, a new one if the predicate is new; it has one use more."""
+        written = told_apart(predicate)
+        variable = self._written.get(written)
+        if variable is not None:  # what it means is not looked at, which takes most of the time
+            self._uses[variable] += 1
+            return variable
         attribute = predicate.attribute
         raw = meaning(predicate, self._raw)
         variable = self._known.get((attribute, raw))
@@ -149,6 +156,7 @@ class Predicates:
             self._raw_sets.append(raw)
             self._uses.append(1)
         self._known[attribute, raw] = variable
+        self._written[written] = variable
         self._column(attribute, self._columns, self.schema).put(variable, own)
         if self._checked:
             self._column(attribute, self._raw_columns, self._raw).put(variable, raw)
@@ -174,7 +182,7 @@ class Predicates:
         own, raw = self._sets[variable], self._raw_sets[variable]
         assert own is not None
         assert raw is not None
-        del self._known[attribute, raw]
+        del self._known[attribute, raw], self._written[told_apart(predicate)]
         self._drop(attribute, self._columns, variable, own)
         if self._checked:
             self._drop(attribute, self._raw_columns, variable, raw)

@@ -6,7 +6,9 @@ Optimization for General-Purpose Publish/Subscribe Systems" (OTM 2006), section 
 bend of that curve the **cut-off point**. They read it off their figures. Here it is found by
 itself: where the curve lies furthest below the straight line from its first point to its last one.
 A bend is rarely so sharp that chance has no part in which point that is, where matching events are
-counted in a sample; so the middle of the stretch is taken that is nearly as far below the line. A
+counted in a sample. So all points are asked that are nearly as far below the line, each with the
+weight of how near it is to the furthest: the centre of gravity of what is left of the curve's belly
+when most of it is cut off. A
 curve that is never below the line has no bend, and its first point is taken: there, every pruning
 costs as much as the next one, or more.
 """
@@ -14,7 +16,7 @@ costs as much as the next one, or more.
 from collections.abc import Sequence
 from typing import Final
 
-_NEARLY: Final = 0.95  # of the greatest distance
+_NEARLY: Final = 0.9  # of the greatest distance
 
 
 def cut_off(curve: Sequence[float], done: int = 0, first: float | None = None) -> int:
@@ -30,6 +32,8 @@ def cut_off(curve: Sequence[float], done: int = 0, first: float | None = None) -
     4
     >>> cut_off([1, 1, 1])
     2
+    >>> cut_off([8, 8, 9], done=2, first=1)
+    2
     """
     start = curve[0] if first is None else first
     every = done + len(curve) - 1
@@ -37,8 +41,9 @@ def cut_off(curve: Sequence[float], done: int = 0, first: float | None = None) -
         return every
     rise = (curve[-1] - start) / every
     below = [start + rise * (done + i) - matched for i, matched in enumerate(curve)]
-    enough = _NEARLY * max(below)
-    if below[0] >= enough:
+    furthest = max(below)
+    enough = _NEARLY * furthest
+    if furthest <= 0 or below[0] >= enough:
         return done
-    stretch = [i for i, distance in enumerate(below) if distance >= enough]
-    return done + (stretch[0] + stretch[-1]) // 2
+    weights = [max(0.0, distance - enough) for distance in below]
+    return done + round(sum(i * weight for i, weight in enumerate(weights)) / sum(weights))

@@ -16,16 +16,13 @@ what is rated next (**better**); or if it is not worse than it was by more than 
 Invariant: what is held in the place of a filter covers it.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from heapq import heapify, heappop, heappush
-from typing import Final, NamedTuple
 
-from tidegate.overlay.filter import Filter, Kind, Plain, Pruner, Pruning
+from tidegate.overlay.filter import Filter, Kind, Plain, Pruner
 from tidegate.overlay.policy.cutoff import cut_off
+from tidegate.overlay.policy.round import WAYS, Order, Round
 from tidegate.overlay.work import Work
-
-WAYS: Final = ("always", "better", "within")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,15 +36,6 @@ class Rule:
     share: float | None = None
     changes: str = "always"
     tolerance: float = 0.0
-
-
-class _Step(NamedTuple):
-    """A pruning of a round: whose, what is left of it, its rating, and the rating of the next."""
-
-    number: int
-    filter: Filter
-    rating: float
-    following: float | None
 
 
 class PruningQueue:
@@ -110,13 +98,18 @@ class PruningQueue:
         if aim < self._aim:
             self._undo()
         self._aim = aim
-        self._rate()
-        steps, anew = self._steps()
+        numbers = sorted(self.held)
+        now = Round(self._pruner, [self.held[number] for number in numbers])
+        self._rate(now, numbers)
+        ratings = [self._rated[number] for number in numbers]
+        way = WAYS.index(self.rule.changes)
+        order = now.order(ratings, way, self.rule.tolerance)
+        self._work.rated += len(order)
         done = sum(self._pruned.values())
-        every = done + len(steps)
-        self.found = self._goal(steps, done) / every if every else 1.0
+        every = done + len(order)
+        self.found = self._goal(now, order, done) / every if every else 1.0
         goal = round(min(most, self.found * weight) * every) - done
-        self._do(steps[: max(0, goal)], anew)
+        self._do(now, order, max(0, goal), numbers)
         return [number for number, f in self.held.items() if f is not before[number]]
 
     def state(self, ranks: Mapping[int, int] | None = None) -> Plain:
@@ -145,18 +138,18 @@ class PruningQueue:
     # -- one filter
 
     def _prune_to_bar(self, number: int, f: Filter) -> Filter:
-        best = self._best(f)
-        while best is not None and best.degradation <= self._bar:
-            f = best.filter
-            self._pruned[number] = self._pruned.get(number, 0) + 1
-            best = self._best(f)
+        now = Round(self._pruner, [f])
+        costs = now.costs(0)
+        steps = 0
+        while steps < len(costs) and costs[steps] <= self._bar:
+            steps += 1
+        self._work.rated += steps + 1
+        if steps:
+            f = now.pruned(0, steps)
+            self._pruned[number] = steps
         self.held[number] = f
-        self._rated[number] = None if best is None else best.degradation
+        self._rated[number] = costs[steps] if steps < len(costs) else None
         return f
-
-    def _best(self, f: Filter) -> Pruning | None:
-        self._work.rated += 1
-        return self._pruner.best(f)
 
     # -- a round
 
@@ -165,68 +158,27 @@ class PruningQueue:
         self._pruned.clear()
         self._rated.clear()
 
-    def _rate(self) -> None:
+    def _rate(self, now: Round, numbers: list[int]) -> None:
         """Rate those that came when nothing was known."""
-        for number, f in self.held.items():
+        for number, cost in zip(numbers, now.first_costs(), strict=True):
             if number not in self._rated:
-                best = self._best(f)
-                self._rated[number] = None if best is None else best.degradation
+                self._rated[number] = cost
+                self._work.rated += 1
 
-    def _steps(self) -> tuple[list[_Step], list[tuple[int, int, float]]]:
-        """All prunings that are left, in order; and who is rated anew before which of them."""
-        waiting = [(rating, n) for n, rating in self._rated.items() if rating is not None]
-        heapify(waiting)
-        held = dict(self.held)
-        steps: list[_Step] = []
-        anew: list[tuple[int, int, float]] = []
-        while waiting:
-            rating, number = heappop(waiting)
-            best = self._best(held[number])
-            if best is None:
-                continue
-            if self._waits(best.degradation, rating, waiting):
-                heappush(waiting, (best.degradation, number))
-                anew.append((len(steps), number, best.degradation))
-                continue
-            held[number] = best.filter
-            after = self._best(best.filter)
-            following = None if after is None else after.degradation
-            steps.append(_Step(number, best.filter, rating, following))
-            if following is not None:
-                heappush(waiting, (following, number))
-        return steps, anew
-
-    def _waits(self, cost: float, rating: float, others: list[tuple[float, int]]) -> bool:
-        if self.rule.changes == "better":
-            return bool(others) and cost > others[0][0]
-        return self.rule.changes == "within" and cost > rating + self.rule.tolerance
-
-    def _goal(self, steps: list[_Step], done: int) -> int:
+    def _goal(self, now: Round, order: Order, done: int) -> int:
         """After how many prunings it is enough, of those done and left."""
         if self.rule.share is not None:
-            return round(self.rule.share * (done + len(steps)))
-        first = self._met(self._given.values())
-        matched = first if not done else self._met(self.held.values())
-        curve = [matched.bit_count()]
-        for step in steps:
-            matched |= self._pruner.met(step.filter)
-            curve.append(matched.bit_count())
-        return cut_off(curve, done, first.bit_count() if done else None)
+            return round(self.rule.share * (done + len(order)))
+        first = Round(self._pruner, list(self._given.values())).matched()[0] if done else None
+        return cut_off(now.matched(order), done, first)
 
-    def _met(self, filters: Iterable[Filter]) -> int:
-        """Which events of the pruner's sample match one of the filters."""
-        matched = 0
-        for f in filters:
-            matched |= self._pruner.met(f)
-        return matched
-
-    def _do(self, steps: list[_Step], anew: list[tuple[int, int, float]]) -> None:
-        for before, number, rating in anew:
-            if before < len(steps):
-                self._rated[number] = rating
-        for step in steps:
-            self.held[step.number] = step.filter
-            self._pruned[step.number] = self._pruned.get(step.number, 0) + 1
-            self._rated[step.number] = step.following
-        if steps:
-            self._bar = max(step.rating for step in steps)
+    def _do(self, now: Round, order: Order, goal: int, numbers: list[int]) -> None:
+        for place, rating in order.rated_anew(goal):
+            self._rated[numbers[place]] = rating
+        for place, steps in order.steps(goal):
+            number, costs = numbers[place], now.costs(place)
+            self.held[number] = now.pruned(place, steps)
+            self._pruned[number] = self._pruned.get(number, 0) + steps
+            self._rated[number] = costs[steps] if steps < len(costs) else None
+        if goal and len(order):
+            self._bar = order.dearest(goal)

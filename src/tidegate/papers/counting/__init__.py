@@ -10,6 +10,7 @@ of their Fig. 2.
 - `trees`: where the trees are; the subscription location table and the minimum counts
 - `selectivity_table`: how many events fulfil a predicate
 - `pruning_kernels`: what of a tree can be left out at the least cost
+- `course_kernels`: what is left of trees that are pruned again and again
 - `heap`: which slot has the smallest key; `pruning_queue`: who is pruned next, and how
 - `relations`: which predicates follow from a filter, imply it, or exclude it
 - `counting_table`: all of it together, which is what people use (`CountingTable`)

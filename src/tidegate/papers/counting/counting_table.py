@@ -14,7 +14,7 @@ some more: it is for a broker that forwards events, not for one that delivers th
 Invariant: `match` gives the numbers of the filters, as they are after pruning, that match.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -28,7 +28,7 @@ from tidegate.papers.counting import relations
 from tidegate.papers.counting.associations import Associations, longer
 from tidegate.papers.counting.counting_kernels import UNCOUNTED, Variables, count, settle
 from tidegate.papers.counting.pruning_queue import Changes, PruningQueue
-from tidegate.papers.counting.selectivity_table import Prior, SelectivityTable
+from tidegate.papers.counting.selectivity_table import Counts, Prior, SelectivityTable
 from tidegate.papers.counting.tree_bytes import (
     AND,
     LEAF,
@@ -332,6 +332,28 @@ class CountingTable:
         (0.75, 0.5)
         """
         return self._selectivities.share(predicate)
+
+    @property
+    def counts(self) -> Counts:
+        """What was counted of the events that were matched."""
+        return Counts(self._selectivities.seen, self._selectivities.fulfilled.copy())
+
+    @counts.setter
+    def counts(self, counts: Counts) -> None:
+        """Go by other counts from now on, which have room for all predicates."""
+        if len(counts.fulfilled) < self._predicates.width:
+            raise ValueError("there is a count for each predicate")
+        self._selectivities.seen, self._selectivities.fulfilled = counts.seen, counts.fulfilled
+
+    def predicates(self) -> Iterator[tuple[int, Predicate]]:
+        """The predicates of all filters, each with its place among the counts."""
+        for variable in range(self._predicates.width):
+            if self._predicates.uses(variable):
+                yield variable, self._predicates[variable]
+
+    def times_pruned(self, numbers: Iterable[int]) -> NDArray[np.int32]:
+        """How often each of these filters was pruned; KeyError if there is none, or it is aside."""
+        return self._queue.pruned[[self._slots[number] for number in numbers]]
 
     def degradation(self, number: int) -> float | None:
         """What the best pruning of a filter costs now; None if it cannot be pruned."""

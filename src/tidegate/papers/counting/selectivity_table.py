@@ -17,9 +17,10 @@ predicates are estimated it leaves to others.
 
 from bisect import bisect_left
 from collections.abc import Callable
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tidegate.filters.expression import ORDERINGS, Predicate
 from tidegate.filters.meaning import allowed as meaning
@@ -37,6 +38,13 @@ UNKNOWN: Final = 0.5
 
 _FIRST_ROOM: Final = 64
 _Kind: TypeAlias = tuple[Any, ...]
+
+
+class Counts(NamedTuple):
+    """How many events were seen, and how many of them fulfilled each predicate, by its place."""
+
+    seen: int
+    fulfilled: NDArray[np.int64]
 
 
 class SelectivityTable:
