@@ -29,6 +29,7 @@ NAMES = (
     "pipeline",
     "scale",
     "xml",
+    "xroute",
 )
 
 

@@ -152,13 +152,15 @@ def _followed(folder: Path) -> Turn:
     """The matcher of a worker; the store is changed by another process, as in life."""
     from tidegate.pipeline.bases import catalog
     from tidegate.pipeline.bases.shard_builder import ROWS, Builder
+    from tidegate.pipeline.kinds.attributes import Attributes
     from tidegate.pipeline.matching.matcher import TAIL, kept_matcher
 
     store = _new_store(folder)
     version, schema = store.version(), store.schema
     assert schema is not None
     state = store.subscriptions().sort_by("id").select(ROWS.names)
-    builder = Builder(store.path, catalog.new_name(version, schema), version, schema)
+    kind = Attributes(schema)
+    builder = Builder(store.path, catalog.new_name(version, kind), version, kind)
     base = catalog.publish(store.path, builder.base([builder.shard(0, [state])], None, time.time()))
     events = EVENTS.to_batches()[0]
     writer = ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn"))
@@ -169,8 +171,9 @@ def _followed(folder: Path) -> Turn:
         for step in range(STEP):
             version = writer.submit(_change_there, path, number, step).result()
             found = kept_matcher(path, base.name, version)
-            for shard, _ in found.visits(events):
-                found.part(shard).index.match_batch(events)
+            read = found.kind.read(events)
+            for shard, _ in found.visits(read):
+                read.met(found.part(shard).index)
             assert len(found.part(TAIL).index) <= SIZE
 
     return turn

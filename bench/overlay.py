@@ -30,7 +30,8 @@ from bench.boxes import sparse
 from bench.figure import Figure, timed
 from tidegate.lab.matching import ATTRIBUTES, PADRES_B, padres
 from tidegate.lab.trade import VENUES, narrowed, trade
-from tidegate.overlay.attributes import AttributeFilter, Attributes
+from tidegate.overlay.attribute_filter import AttributeFilter
+from tidegate.overlay.attributes import Attributes
 from tidegate.overlay.broker import Broker
 from tidegate.overlay.messages import (
     Acknowledge,

@@ -31,7 +31,9 @@ from bench.figure import Figure, timed
 from tidegate.lab.highway import Highway
 from tidegate.lab.reaction import Outcome, react
 from tidegate.lab.trading import Trading
-from tidegate.overlay.attributes import AttributeFilter, Attributes, AttributeTemplate
+from tidegate.overlay.attribute_filter import AttributeFilter
+from tidegate.overlay.attribute_template import AttributeTemplate
+from tidegate.overlay.attributes import Attributes
 from tidegate.overlay.broker import Broker
 from tidegate.overlay.encoding import decode, encode
 from tidegate.overlay.messages import Acknowledge, Change, Effect, Entry, Hello, LinkUp, Send

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 DOCUMENTS: Final = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 ON_SPARK: Final = [
     ROOT / "README.md",
-    *(ROOT / "docs" / f"{n}.md" for n in ("analysis", "pipeline", "scale", "statistics")),
+    *(ROOT / "docs" / f"{n}.md" for n in ("analysis", "pipeline", "scale", "statistics", "xml")),
 ]
 """Whose examples have a session and a folder."""
 LANGUAGES: Final = {"python", "console", "ebnf", "sh"}

@@ -61,6 +61,7 @@ ROOMS = {
         "store",
         "events",
         "shards",
+        "kinds",
         "statistics",
         "bases",
         "matching",

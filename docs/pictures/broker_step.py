@@ -37,10 +37,10 @@ def draw() -> str:
         file="overlay/stream.py", fill=RED,
     )  # fmt: skip
     judged = step(
-        picture, _LEFT, numbered.bottom + _GAP, _WIDE, "`Broker._change_refusal`: why not?",
+        picture, _LEFT, numbered.bottom + _GAP, _WIDE, "`refusal`: why not?",
         ["Ids known or new, no id twice, filters of this kind, not too large, updates of the same "
          "shape. Otherwise `Refuse`, of the whole message."],
-        file="overlay/broker.py", fill=RED,
+        file="overlay/asked.py", fill=RED,
     )  # fmt: skip
     routed = step(
         picture, _LEFT, judged.bottom + _GAP, _WIDE, "`Routing.want`: the tables follow",

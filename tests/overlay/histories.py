@@ -35,6 +35,7 @@ CHOICES = {
     "simple": Choice("simple"),
     "identity": Choice("identity"),
     "covering": Choice("covering"),
+    "xroute": Choice("xroute"),
     "subsumption": Choice("subsumption", period=2, rate=4),
     "merging": Choice("merging", size=1, period=2),
     "imperfect merging": Choice("merging", imt=0.2, rate=2),

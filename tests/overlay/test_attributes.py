@@ -13,7 +13,9 @@ from hypothesis import strategies as st
 import tidegate as tg
 from tests import generate
 from tidegate.errors import TidegateError
-from tidegate.overlay.attributes import AttributeFilter, AttributeIndex, Attributes
+from tidegate.overlay.attribute_filter import AttributeFilter
+from tidegate.overlay.attribute_index import AttributeIndex
+from tidegate.overlay.attributes import Attributes
 from tidegate.overlay.scan import ScanIndex
 
 SCHEMA = tg.Schema(generate.TYPES)

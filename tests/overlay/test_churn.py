@@ -14,7 +14,8 @@ from tests.reach import assert_flat, reached
 from tidegate.algebra import groups, union
 from tidegate.algebra.histogram import Histogram
 from tidegate.engine.boxes import box_store, integer_boxes, space
-from tidegate.overlay.attributes import AttributeFilter, Attributes
+from tidegate.overlay.attribute_filter import AttributeFilter
+from tidegate.overlay.attributes import Attributes
 from tidegate.overlay.messages import Advertise, Change, Deliver, Entry, Publish
 
 EACH = 9

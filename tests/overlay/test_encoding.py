@@ -4,6 +4,7 @@ import datetime as dt
 import json
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from decimal import Decimal
 from random import Random
 from typing import Any
@@ -31,6 +32,7 @@ from tidegate.overlay.messages import (
     Hello,
     Message,
     Publish,
+    Recount,
     Refuse,
     Report,
 )
@@ -40,6 +42,7 @@ BOTH = pytest.mark.parametrize("kind", KINDS)
 KINDS_OF_MESSAGES = [Change, Change, Advertise, Publish, Acknowledge, Refuse, Hello, Report]
 IDS = st.integers(-LARGEST, LARGEST)
 NUMBERS = st.integers(0, LARGEST)
+OWN, BEHIND = st.just(1) | st.integers(1, LARGEST), st.just(0) | NUMBERS
 
 
 def knowing(filters: dict[int, Any]) -> Any:
@@ -81,8 +84,12 @@ def messages(draw: st.DrawFn, name: str) -> Message:
     found = [Entry(own, f) for own, f in zip(ids, filters(own, rng), strict=True)]
     cut = draw(st.integers(0, len(found)))
     remove = tuple(draw(st.lists(IDS, max_size=4)))
-    parts = tuple(found[:cut]), tuple(found[cut:]), remove
-    return (Change if what is Change else Advertise)(draw(NUMBERS), *parts, draw(st.booleans()))
+    if what is not Change:
+        parts = tuple(found[:cut]), tuple(found[cut:]), remove
+        return Advertise(draw(NUMBERS), *parts, draw(st.booleans()))
+    add = tuple(replace(each, own=draw(OWN), behind=draw(BEHIND)) for each in found[:cut])
+    recount = tuple(draw(st.lists(st.builds(Recount, IDS, OWN, BEHIND), max_size=2)))
+    return Change(draw(NUMBERS), add, tuple(found[cut:]), remove, draw(st.booleans()), recount)
 
 
 def known(message: Message) -> Any:
@@ -264,7 +271,31 @@ NO_MESSAGES = [
     *(b'["change",1,[],[[[],[]]],[],false]', b'["change",1,[],[],["1"],false]'),
     *(b'["change",1,[],[],[[]],false]', b'["change",1,[],[],[true],false]'),
     *(b'["change",1,[],[],[9223372036854775808],false]', b'["change",true,[],[],[],false]'),
+    *(b'["change",1,[],[],[],false,[]]', b'["change",1,[],[],[],false,[[1,1,0]],[[2,1,0]]]'),
+    *(b'["change",1,[],[],[],false,[[1,0,0]]]', b'["change",1,[],[],[],false,[[1,-1,0]]]'),
+    *(b'["change",1,[],[],[],false,[[1,1,-1]]]', b'["change",1,[],[],[],false,[[1,1]]]'),
+    *(b'["change",1,[],[],[],false,[[1,true,0]]]', b'["change",1,[],[],[],false,[["1",1,0]]]'),
+    b'["change",1,[],[],[],false,[[1,9223372036854775808,0]]]',
+    *(b'["change",1,[],[],[],false,[[1,1.0,0]]]', b'["change",1,[],[],[],false,[1,1,0]]'),
+    *(b'["advertise",1,[],[],[],false,[[1,1,0]]]', b'["change",1,[],[],[],false,5]'),
 ]
+
+
+def test_counts_are_written_where_there_is_more_than_one_to_count() -> None:
+    kind = Attributes()
+    cheap = kind.parse("price < 10")
+    written = encode(Change(7, add=(Entry(1, cheap, 3, 2),), recount=(Recount(4, 1, 0),)), kind)
+    said = b'["change",7,[[1,["is true","price","<","10"],3,2]],[],[],false,[[4,1,0]]]'
+    assert written == said
+    for bad in (b",1,0]]", b",0,0]]", b",3]]", b",3,2,1]]", b",3,-1]]", b",true,2]]", b",3.0,2]]"):
+        with pytest.raises(TidegateError):
+            decode(said.replace(b",3,2]]", bad), kind, NOTHING)
+    with pytest.raises(TidegateError):
+        decode(
+            said.replace(b",false,[[4,1,0]]", b",false").replace(b"change", b"advertise"),
+            kind,
+            NOTHING,
+        )
 
 
 @BOTH

@@ -33,7 +33,7 @@ from tests.overlay.world import World
 from tidegate.errors import TidegateError
 from tidegate.overlay.attributes import Attributes
 from tidegate.overlay.broker import Broker
-from tidegate.overlay.form import flaw, is_number
+from tidegate.overlay.form import LARGEST, flaw, is_number
 from tidegate.overlay.messages import (
     Acknowledge,
     Advertise,
@@ -47,6 +47,7 @@ from tidegate.overlay.messages import (
     Message,
     Persist,
     Publish,
+    Recount,
     Refuse,
     Send,
 )
@@ -57,9 +58,11 @@ KIND = Attributes()
 CHEAP, DEAR = KIND.parse("price < 10"), KIND.parse("price > 90")
 
 
-def broker(*, advertisements: bool = False, kind: Any = KIND, **named: Any) -> Broker:
+def broker(
+    *, advertisements: bool = False, kind: Any = KIND, policy: str = "covering", **named: Any
+) -> Broker:
     """A broker that has heard: ann 1, bob 1, the neighbour 2; and has told the neighbour 1."""
-    made = Broker("a", kind, Choice("covering"), Settings(advertisements=advertisements, **named))
+    made = Broker("a", kind, Choice(policy), Settings(advertisements=advertisements, **named))
     made.handle("b", LinkUp(client=False))
     made.handle("b", Hello(1, 0, 0))
     made.handle("ann", LinkUp(client=True))
@@ -193,6 +196,84 @@ def test_a_bad_change_is_refused_as_a_whole_and_its_number_is_used_up(
     works(made)
 
 
+UNTOLD = Recount(1, 2, 3)
+BAD_COUNTS: dict[str, tuple[str, dict[str, Any], str]] = {
+    "an id that is not known": ("b", {"recount": (Recount(5, 1, 0),)}, "the id 5 is not known"),
+    "an id of another link": ("b", {"recount": (Recount(2, 1, 0),)}, "the id 2 is not known"),
+    "a recount twice": ("b", {"recount": (UNTOLD, UNTOLD)}, "an id is named twice"),
+    "a recount of what goes": ("b", {"remove": (1,), "recount": (UNTOLD,)}, "an id is named twice"),
+    "a recount of what comes": (
+        "b",
+        {"add": (Entry(5, CHEAP),), "recount": (Recount(5, 2, 0),)},
+        "an id is named twice",
+    ),
+    "a recount beside a whole": (
+        "b",
+        {"recount": (UNTOLD,), "whole": True},
+        "what is told as a whole has nothing to update or remove",
+    ),
+    "a client's count": ("ann", {"recount": (UNTOLD,)}, "a client's subscription counts once"),
+    "a client's entry": (
+        "ann",
+        {"add": (Entry(5, CHEAP, 2, 0),)},
+        "a client's subscription counts once",
+    ),
+}
+
+
+@pytest.mark.parametrize("policy", ["covering", "xroute"])
+@pytest.mark.parametrize("bad", BAD_COUNTS)
+def test_bad_counts_are_refused_by_name_and_change_nothing(bad: str, policy: str) -> None:
+    made = broker(policy=policy)
+    link, parts, reason = BAD_COUNTS[bad]
+    seq = heard(made, link) + 1
+    came = Change(seq, **parts)
+    before = state(made, "links")
+    counts = dict(made.routing.links["b"].wanted.counts)
+    assert made.handle(link, came) == [
+        Persist(link, came),
+        Send(link, Refuse(seq, None, reason)),
+        Send(link, Acknowledge(seq)),
+    ]
+    assert state(made, "links") == before
+    assert made.routing.links["b"].wanted.counts == counts
+    works(made)
+
+
+def test_counts_that_are_too_large_to_sum_up_are_told_as_large_as_can_be() -> None:
+    """And are exact again, as soon as they are small enough."""
+    made = broker(policy="xroute")
+    for name in ("c", "d"):
+        made.handle(name, LinkUp(client=False))
+        made.handle(name, Hello(1, 0, 0))
+    made.handle("c", Change(1, add=(Entry(1, CHEAP, LARGEST, LARGEST),)))
+    last = made.handle("d", Change(1, add=(Entry(1, CHEAP, LARGEST, 5),)))
+    (told,) = (x.message for x in last if isinstance(x, Send) and x.link == "b")
+    assert isinstance(told, Change)
+    assert flaw(told) is None
+    assert [each.counts for each in told.recount] == [(LARGEST, LARGEST)]
+    made.handle("c", Change(2, remove=(1,)))
+    last = made.handle("d", Change(2, recount=(Recount(1, 3, 5),)))
+    (told,) = (x.message for x in last if isinstance(x, Send) and x.link == "b")
+    assert isinstance(told, Change)
+    assert [each.counts for each in told.recount] == [(4, 5)]
+    made.handle("d", Change(3, remove=(1,)))
+    works(made)
+
+
+def test_a_neighbour_that_counts_is_understood_by_one_that_does_not() -> None:
+    made = broker(policy="covering")
+    seq = heard(made, "b")
+    for came in (
+        Change(seq + 1, add=(Entry(5, CHEAP, 7, 8),)),
+        Change(seq + 2, recount=(Recount(5, 1, 0),)),
+    ):
+        assert made.handle("b", came)[-1] == Send("b", Acknowledge(came.seq))
+    assert made.routing.wanted.counts(("b", 5)) == (1, 0)
+    made.handle("b", Change(seq + 3, remove=(5,)))
+    works(made)
+
+
 def test_a_subscription_is_cancelled_once() -> None:
     made = broker()
     assert made.handle("ann", Change(2, remove=(1,)))[-1] == Send("ann", Acknowledge(2))
@@ -284,6 +365,8 @@ def test_a_message_with_something_else_in_a_field_is_refused(link: str) -> None:
     works(made)
 
 
+NO_COUNTS = "an entry counts from 1, and stands for from 0, to 2**63 - 1 registrations"
+UNCOUNTED: list[Any] = [(0, 1), (-1, 0), (1, -1), (2**63, 0), (1, 2**63), (1.0, 0), (True, 1)]
 FLAWS: list[tuple[Any, str]] = [
     (Hello(0, 0, 0), "its life is not a whole number from 1 to 2**63 - 1"),
     (Hello(1, -1, 0), "the life that it has heard is not a whole number from 0 to 2**63 - 1"),
@@ -291,6 +374,15 @@ FLAWS: list[tuple[Any, str]] = [
     (Publish(1, {}, None), "the name of its publisher is not a text"),  # type: ignore[arg-type]
     (Refuse(1, None, None), "its reason is not a text"),  # type: ignore[arg-type]
     (Change(1, remove=("x",)), "an id is a whole number of 64 bits"),  # type: ignore[arg-type]
+    *((Change(1, recount=(Recount(1, *each),)), NO_COUNTS) for each in UNCOUNTED),
+    *((Change(1, add=(Entry(1, CHEAP, *each),)), NO_COUNTS) for each in UNCOUNTED),
+    (Change(1, recount=(Recount(True, 1, 0),)), "an id is a whole number of 64 bits"),
+    (
+        Change(1, recount=(None,)),  # type: ignore[arg-type]
+        "what it recounts is not a tuple of ids with their counts",
+    ),
+    (Advertise(1, add=(Entry(1, CHEAP, 2, 0),)), "what is advertised is not counted"),
+    (Change(1, update=(Entry(1, CHEAP, 1, 1),)), "an update has no counts: a recount tells them"),
 ]
 
 

@@ -40,6 +40,7 @@ from tests.overlay.world import World
 from tidegate.errors import TidegateError
 from tidegate.overlay.attributes import Attributes
 from tidegate.overlay.broker import FORMAT, Broker
+from tidegate.overlay.counts import Counts
 from tidegate.overlay.filter import Kind, Plain
 from tidegate.overlay.messages import (
     Acknowledge,
@@ -87,10 +88,14 @@ def test_a_policy_that_was_restored_has_the_same_future(policy: str, seed: int) 
             assert one.tick() == other.tick()
         elif what == "add" or not old:
             held[number + 1] = f
-            assert one.step(add := [(("b", number + 1), f)], (), ()) == other.step(add, (), ())
+            add = [(("b", number + 1), f)]
+            counts = {("b", number + 1): Counts(rng.randint(1, 3), rng.randint(0, 2))}
+            assert one.step(add, (), (), counts) == other.step(add, (), (), counts)
         elif what == "update":
             held[old] = f
-            assert one.step((), asked := [(("b", old), f)], ()) == other.step((), asked, ())
+            counts = {("b", old): Counts(rng.randint(1, 3), rng.randint(0, 2))}
+            asked = [(("b", old), f)]
+            assert one.step((), asked, (), counts) == other.step((), asked, (), counts)
         else:
             del held[old]
             assert one.step((), (), [("b", old)]) == other.step((), (), [("b", old)])
@@ -98,6 +103,7 @@ def test_a_policy_that_was_restored_has_the_same_future(policy: str, seed: int) 
         again = Policy(CHOICES[policy], own.kind, Work())
         again.restore(json.loads(json.dumps(other.state())))
         assert dict(again.active) == dict(other.active)
+        assert again.counts == other.counts
         other = again
 
 

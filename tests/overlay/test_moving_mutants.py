@@ -92,7 +92,7 @@ class StaysWhereItHung(Covering):
     """Does not look whether what a filter hangs under covers it after an update."""
 
     def _update_passive(self, number: int, f: Filter, orphans: set[int], watch: Watch) -> None:
-        if number in self._parent:
+        if self._forest.parent(number) is not None:
             self._passive[number] = f
         else:
             super()._update_passive(number, f, orphans, watch)

@@ -24,7 +24,10 @@ from tidegate.engine.boxes import ruler
 from tidegate.engine.boxes.space import Space
 from tidegate.overlay import broker as broker_module
 from tidegate.overlay import policy as policy_module
-from tidegate.overlay.attributes import AttributeFilter, AttributeIndex, Attributes
+from tidegate.overlay.asked import Asked, Filters
+from tidegate.overlay.attribute_filter import AttributeFilter
+from tidegate.overlay.attribute_index import AttributeIndex
+from tidegate.overlay.attributes import Attributes
 from tidegate.overlay.broker import Broker
 from tidegate.overlay.difference import Difference, Watch
 from tidegate.overlay.filter import Filter
@@ -32,7 +35,7 @@ from tidegate.overlay.link import Link
 from tidegate.overlay.messages import Change, Effect, Input, Publish, Send
 from tidegate.overlay.policy.covering import Covering
 from tidegate.overlay.policy.merging import Merging
-from tidegate.overlay.routing import Asked, Filters, Routing
+from tidegate.overlay.routing import Routing
 from tidegate.overlay.structures import NumberedBoxes
 
 

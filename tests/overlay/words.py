@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
+from tests.overlay.stepwise import Pruning, StepwiseCourses
 from tidegate.errors import FilterError
 from tidegate.overlay.attribute_events import AttributeEvents
-from tidegate.overlay.filter import Event, Filter, Merger, Plain, Pruning
+from tidegate.overlay.filter import Event, Filter, Merger, Plain
 from tidegate.overlay.scan import ScanIndex
 
 WORDS: Final = "abcdefgh"
@@ -104,6 +105,9 @@ class WordPruner:
         assert self.learned is not None
         came = [word for word, count in self.learned.items() if count]
         return sum(1 << i for i, word in enumerate(came) if word in _words(f))
+
+    def courses(self, filters: Sequence[Filter], /) -> StepwiseCourses:
+        return StepwiseCourses(self, filters)
 
     def replaced(self, filters: Mapping[int, Filter], share: float, /) -> dict[int, Filter]:
         """Of two neighbours in the alphabet that occur, the first wants the second as well."""

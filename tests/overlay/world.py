@@ -27,6 +27,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from tests.overlay.counting import check_counts
 from tidegate.overlay.broker import Broker
 from tidegate.overlay.filter import Kind
 from tidegate.overlay.messages import (
@@ -339,6 +340,8 @@ class World:
                 assert link.client or not link.stream.unacknowledged
                 if not link.client:
                     self._check_forwarded(name, link.name)
+        if self.choice.counts:
+            check_counts(self)
         asked = list(events)
         asked = asked[:: max(1, len(asked) // 8)]
         before, vain = self.forwarded, self.vain

@@ -3,7 +3,8 @@
 from collections.abc import Iterable
 from typing import Any
 
-from tidegate.overlay.attributes import AttributeFilter, Attributes
+from tidegate.overlay.attribute_filter import AttributeFilter
+from tidegate.overlay.attributes import Attributes
 from tidegate.overlay.filter import Event
 from tidegate.overlay.messages import Deliver
 from tidegate.overlay.policy import Choice

@@ -17,6 +17,7 @@ from tidegate.overlay.messages import (
     Hello,
     Message,
     Publish,
+    Recount,
     Refuse,
 )
 from tidegate.simulate import size
@@ -37,14 +38,16 @@ entries = st.lists(
     st.builds(Entry, st.integers(-5, 10**6), st.sampled_from(FILTERS)), max_size=4
 ).map(tuple)
 numbers = st.integers(0, 10**12)
-changes = st.builds(
-    lambda make, *fields: make(*fields),
-    st.sampled_from([Change, Advertise]),
-    numbers,
-    entries,
-    entries,
-    st.lists(numbers, max_size=4).map(tuple),
-    st.booleans(),
+counted = st.lists(
+    st.builds(Entry, numbers, st.sampled_from(FILTERS), st.integers(1, 3), st.just(0) | numbers),
+    max_size=4,
+).map(tuple)
+recounts = st.lists(st.builds(Recount, numbers, numbers, numbers), max_size=3).map(tuple)
+parts = numbers, entries, entries, st.lists(numbers, max_size=4).map(tuple), st.booleans()
+changes = st.one_of(
+    st.builds(Change, *parts),
+    st.builds(Advertise, *parts),
+    st.builds(Change, numbers, counted, *parts[2:], recounts),
 )
 
 

@@ -4,11 +4,16 @@ Brokers form an acyclic overlay. Each tells its neighbours what the clients behi
 an event travels only where somebody wants it. From the bottom up:
 
 - `filter`: what a broker has to know about filters, of whatever kind
-- `attributes`: filters on attributes, which is what Tidegate's language says
+- `attribute_filter`: filters on attributes, which is what Tidegate's language says
+- `attribute_template`: filters on attributes with parameters
 - `attribute_events`: how events are written that are attributes with values
+- `attribute_index`: which of many filters on attributes match, cover or overlap
+- `attribute_courses`: how many of them are pruned to their end
 - `attribute_pruner`: what can be left out of them, by what was seen of events
+- `attributes`: all of this together, as a kind of filters
 - `patterns`: tree patterns on documents; `several`: filters of several kinds in one network
 - `scan`: an index that asks one filter after the other, for kinds without a better one
+- `counts`: how many registrations an entry stands for
 - `difference`: how a set of filters has changed
 - `work`: what a broker has done, in units that do not depend on the machine
 - `policy`: what a broker forwards of all that it was told
@@ -18,9 +23,13 @@ an event travels only where somebody wants it. From the bottom up:
 - `stream`: numbered messages to and from one neighbour, acknowledged and resent
 - `link`: what a broker knows of one neighbour or client
 - `notes`: what a broker has noticed that nobody writes down
+- `asked`: what a message asks for, and whether that can be done
 - `table`: which filters came from which link, and which of them match an event
+- `registrations`: how much of what clients register is news to a broker
 - `routing`: how a change on one link changes what is forwarded to the others
 - `broker`: the state machine that drives all of it
+- `record`: what a broker writes down, as plain data
+- `storage`: what a broker still knows after a crash
 
 And at the other end of a broker's link:
 

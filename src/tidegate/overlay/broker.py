@@ -33,8 +33,9 @@ from dataclasses import astuple, fields
 from typing import Any, Final
 
 from tidegate.errors import TidegateError
+from tidegate.overlay.asked import Filters, asked, refusal
 from tidegate.overlay.difference import Difference
-from tidegate.overlay.filter import Filter, Kind, Plain
+from tidegate.overlay.filter import Kind, Plain
 from tidegate.overlay.form import flaw, is_number
 from tidegate.overlay.link import Link
 from tidegate.overlay.messages import (
@@ -57,12 +58,12 @@ from tidegate.overlay.messages import (
 )
 from tidegate.overlay.notes import Notes
 from tidegate.overlay.policy import Choice
-from tidegate.overlay.routing import Asked, Filters, Routing
+from tidegate.overlay.routing import Routing
 from tidegate.overlay.settings import Settings
 from tidegate.overlay.stream import Place
 from tidegate.overlay.work import Tally, Work
 
-FORMAT: Final = 3  # of snapshots
+FORMAT: Final = 4  # of snapshots
 _PERIOD: Final = 10  # ticks between one time that filters are pruned and the next, if none is named
 
 
@@ -110,6 +111,7 @@ class Broker:
             self.work,
             pruner,
             weighed=self.settings.memory is not None,
+            tally=self.tally,
         )
         self._rested = 0  # ticks since filters were pruned last
         self._stirred = False  # whether entries or reports have come since
@@ -169,15 +171,17 @@ class Broker:
         if isinstance(came, Advertise) and not self.settings.advertisements:
             return [*effects, Send(link.name, Acknowledge(came.seq))]
         before = self._before(link, came)
-        refusal = self._change_refusal(came, before)
-        if refusal is not None:
+        largest = self.settings.filter_size
+        reason = refusal(came, before, self.kind, largest=largest, client=link.client)
+        if reason is not None:
             self.tally.refused += 1
-            effects.append(Send(link.name, Refuse(came.seq, None, refusal)))
+            effects.append(Send(link.name, Refuse(came.seq, None, reason)))
         elif isinstance(came, Change):
             self._stirred = True
-            self._tell_all(Change, self.routing.want(link.name, _asked(came, before)), effects)
+            wanted = asked(came, before, counted=self.policy.counts)
+            self._tell_all(Change, self.routing.want(link.name, wanted), effects)
         else:
-            told, pulled = self.routing.offer(link.name, _asked(came, before))
+            told, pulled = self.routing.offer(link.name, asked(came, before))
             self._tell_all(Advertise, told, effects)
             self._tell(link, Change, pulled, effects)
         effects.append(Send(link.name, Acknowledge(came.seq)))
@@ -188,31 +192,6 @@ class Broker:
         if isinstance(came, Advertise):
             return self.routing.offered[link.name].filters
         return self.routing.wanted.of(link.name)
-
-    def _change_refusal(self, came: Change | Advertise, before: Filters) -> str | None:
-        """Why a change cannot be made, if it cannot."""
-        for entry in (*came.add, *came.update):
-            refusal = self.kind.filter_refusal(entry.filter)
-            if refusal is None and entry.filter.size > self.settings.filter_size:
-                refusal = f"it is larger than {self.settings.filter_size:,} bytes"
-            if refusal is not None:
-                return f"the filter with id {entry.id} cannot be taken: {refusal}"
-        named = [*(x.id for x in came.add), *(x.id for x in came.update), *came.remove]
-        if len(set(named)) < len(named):
-            return "an id is named twice"
-        if came.whole:
-            needless = came.update or came.remove
-            return "what is told as a whole has nothing to update or remove" if needless else None
-        for entry in came.add:
-            if entry.id in before:
-                return f"the id {entry.id} is taken"
-        for own in (*(x.id for x in came.update), *came.remove):
-            if own not in before:
-                return f"the id {own} is not known"
-        for entry in came.update:
-            if entry.filter.shape != before[entry.id].shape:
-                return f"the update of {entry.id} is another filter: remove one and add the other"
-        return None
 
     # -- events
 
@@ -443,21 +422,6 @@ class Broker:
             for field, count in zip(fields(counts), was, strict=True):
                 setattr(counts, field.name, count)
         return broker
-
-
-def _asked(came: Change | Advertise, before: Filters) -> Asked:
-    """What a message asks for, by ids; a whole is compared with what was there."""
-    add = {entry.id: entry.filter for entry in came.add}
-    if not came.whole:
-        return Asked(add, {entry.id: entry.filter for entry in came.update}, came.remove)
-    update = {own: f for own, f in add.items() if own in before and _differs(f, before[own])}
-    new = {own: f for own, f in add.items() if own not in before}
-    return Asked(new, update, [own for own in before if own not in add])
-
-
-def _differs(f: Filter, before: Filter) -> bool:
-    """Whether a filter is another one; equal ones differ if updates of one do not fit the other."""
-    return f != before or f.shape != before.shape
 
 
 def _in_use(used: int, limit: int) -> float:

@@ -8,6 +8,7 @@ the set before and the set after.
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from tidegate.overlay.counts import Counts
 from tidegate.overlay.filter import Filter
 
 
@@ -15,27 +16,32 @@ from tidegate.overlay.filter import Filter
 class Difference:
     """What to do to one set to get another; a number stands in one of the three at most.
 
-    An update keeps the shape of the filter.
+    An update keeps the shape of the filter. Where registrations are counted, `counts` has those of
+    what is added, and of what stays and counts differently now.
     """
 
     add: dict[int, Filter] = field(default_factory=dict)
     update: dict[int, Filter] = field(default_factory=dict)
     remove: list[int] = field(default_factory=list)
+    counts: dict[int, Counts] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
-        return bool(self.add or self.update or self.remove)
+        return bool(self.add or self.update or self.remove or self.counts)
 
     def then(self, later: "Difference") -> "Difference":
         """Both as one. A number has filters of one shape, so what comes back is an update.
 
         >>> Difference(add={1: "a", 2: "b"}).then(Difference(update={1: "c"}, remove=[2]))
-        Difference(add={1: 'c'}, update={}, remove=[])
+        Difference(add={1: 'c'}, update={}, remove=[], counts={})
         >>> Difference(remove=[1]).then(Difference(add={1: "a"}))
-        Difference(add={}, update={1: 'a'}, remove=[])
+        Difference(add={}, update={1: 'a'}, remove=[], counts={})
         """
-        found = Difference(dict(self.add), dict(self.update), list(self.remove))
+        found = Difference(
+            dict(self.add), dict(self.update), list(self.remove), {**self.counts, **later.counts}
+        )
         for number in later.remove:
             found.update.pop(number, None)
+            found.counts.pop(number, None)
             if found.add.pop(number, None) is None:
                 found.remove.append(number)
         for number, f in later.update.items():
@@ -60,6 +66,11 @@ class Watch:
     def touch(self, number: int) -> None:
         """To be told before anything is done under this number."""
         self._before.setdefault(number, self._held.get(number))
+
+    @property
+    def touched(self) -> set[int]:
+        """The numbers that were touched."""
+        return set(self._before)
 
     def difference(self) -> Difference:
         """What has happened since."""

@@ -2,8 +2,9 @@
 
 One message is one line of JSON in which a list says everything: the name of the message, then its
 fields in their order. An update names the constants of the new filter only; the shape is that of
-the filter it takes the place of, which the receiver knows. How filters and events are written is
-their kind's business.
+the filter it takes the place of, which the receiver knows. Counts are written only where there is
+more to say than that an entry counts once. How filters and events are written is their kind's
+business.
 
 The encoding is canonical: a message has one, and what was decoded from it encodes to the same
 bytes. (Filters are written as they are built: two that mean the same may differ.) The length of
@@ -15,6 +16,7 @@ from collections.abc import Callable
 from typing import Final, NoReturn
 
 from tidegate.errors import TidegateError
+from tidegate.overlay.counts import ONCE, Counts
 from tidegate.overlay.filter import Filter, Kind, Plain
 from tidegate.overlay.form import flaw, is_id
 from tidegate.overlay.messages import (
@@ -26,6 +28,7 @@ from tidegate.overlay.messages import (
     Message,
     Numbered,
     Publish,
+    Recount,
     Refuse,
     Report,
 )
@@ -48,7 +51,8 @@ def plain(message: Message, kind: Kind) -> list[Plain]:
         case Change(seq, add, update, remove, whole) | Advertise(seq, add, update, remove, whole):
             name = "change" if isinstance(message, Change) else "advertise"
             changed = [[entry.id, entry.filter.values] for entry in update]
-            return [name, seq, _entries(add, kind), changed, list(remove), whole]
+            told = [name, seq, _entries(add, kind), changed, list(remove), whole]
+            return [*told, *_recounts(message)]
         case Publish(number, event, publisher):
             return ["publish", publisher, number, kind.plain_event(event)]
         case Acknowledge(seq):
@@ -78,22 +82,31 @@ def decode(data: bytes, kind: Kind, known: Callable[[type[Numbered], int], Filte
     return message
 
 
-def plain_whole(message: Numbered, kind: Kind) -> list[Plain]:
+def plain_whole(message: Message, kind: Kind) -> list[Plain]:
     """A message as plain data that needs no knowledge of earlier ones to be read."""
     spelled = plain(message, kind)
-    spelled[3] = _entries(message.update, kind)
+    if isinstance(message, Change | Advertise):
+        spelled[3] = _entries(message.update, kind)
     return spelled
 
 
-def read_whole(spelled: Plain, kind: Kind) -> Numbered:
+def read_whole(spelled: Plain, kind: Kind) -> Message:
     """The message that was written so."""
-    message = _read(spelled, kind, lambda _, __, f: kind.read(f))
-    assert isinstance(message, Change | Advertise)
-    return message
+    return _read(spelled, kind, lambda _, __, f: kind.read(f))
 
 
 def _entries(entries: tuple[Entry, ...], kind: Kind) -> list[Plain]:
-    return [[entry.id, kind.plain(entry.filter)] for entry in entries]
+    return [
+        [entry.id, kind.plain(entry.filter), *(entry.counts if entry.counted else ())]
+        for entry in entries
+    ]
+
+
+def _recounts(message: Numbered) -> list[Plain]:
+    """What is recounted, as one more field; none where nothing is."""
+    if isinstance(message, Advertise) or not message.recount:
+        return []
+    return [[[each.id, each.own, each.behind] for each in message.recount]]
 
 
 def _read(
@@ -107,10 +120,14 @@ def _read(
             list(update),
             list(remove),
             bool(whole),
+            *more,
         ]:
             of = Change if name == "change" else Advertise
             changed = tuple(Entry(_number(own), updated(of, own, said)) for own, said in update)
-            return of(seq, _read_entries(add, kind), changed, _numbers(remove), whole)
+            told = _read_entries(add, kind), changed, _numbers(remove), whole
+            if of is Advertise and more:
+                raise ValueError("only a change recounts")
+            return Change(seq, *told, *_read_recounts(more)) if of is Change else of(seq, *told)
         case ["publish", str(publisher), int(number), event]:
             return Publish(number, kind.read_event(event), publisher)
         case ["acknowledge", int(seq)]:
@@ -125,7 +142,25 @@ def _read(
 
 
 def _read_entries(spelled: list[Plain], kind: Kind) -> tuple[Entry, ...]:
-    return tuple(Entry(_number(own), kind.read(f)) for own, f in spelled)
+    return tuple(
+        Entry(_number(own), kind.read(f), *_read_counts(counts)) for own, f, *counts in spelled
+    )
+
+
+def _read_counts(spelled: list[Plain]) -> Counts:
+    if not spelled:
+        return ONCE
+    own, behind = spelled
+    if (own, behind) == ONCE:
+        raise ValueError("that an entry counts once is not written")
+    return Counts(own, behind)
+
+
+def _read_recounts(spelled: list[Plain]) -> list[tuple[Recount, ...]]:
+    found = [tuple(Recount(*each) for each in recounts) for recounts in spelled]
+    if len(found) > 1 or not all(found):
+        raise ValueError("what is recounted is one field, or none where nothing is")
+    return found
 
 
 def _numbers(spelled: list[Plain]) -> tuple[int, ...]:

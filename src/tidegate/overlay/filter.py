@@ -10,6 +10,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
+import numpy as np
+from numpy.typing import NDArray
+
 Event: TypeAlias = Any
 """An event's content, as its kind takes it: attributes with values, a document."""
 
@@ -110,15 +113,32 @@ class Merger:
     imt: float
 
 
-@dataclass(frozen=True, slots=True)
-class Pruning:
-    """A filter that is simpler and wider, and how many more events it matches, about.
+class Courses(Protocol):
+    """How filters are pruned to their end: each by one part at a time, where that costs least.
 
-    `degradation` is a share of all events.
+    A filter has a place in the order in which filters were given.
     """
 
-    filter: Filter
-    degradation: float
+    @property
+    def lengths(self) -> NDArray[np.int64]:
+        """How many prunings each filter has; none if nothing can be left out of it."""
+
+    @property
+    def degradations(self) -> NDArray[np.float64]:
+        """What they cost, as shares of all events: those of one filter behind those of another."""
+
+    def pruned(self, place: int, steps: int, /) -> Filter:
+        """The filter after so many of its prunings.
+
+        It covers the filter, and is not one that every event matches.
+        """
+
+    def matched(self, order: NDArray[np.int64], /) -> Sequence[int]:
+        """How many events of a sample match one of the filters.
+
+        First as they are, then after each pruning, where those of these places are pruned one after
+        the other.
+        """
 
 
 class Pruner(Protocol):
@@ -149,14 +169,8 @@ class Pruner(Protocol):
     def learn(self, summary: Plain, /) -> None:
         """Go by a summary from now on."""
 
-    def best(self, f: Filter, /) -> Pruning | None:
-        """The filter with one part left out, where that costs least; None if there is nothing.
-
-        It covers the filter, and is not one that every event matches.
-        """
-
-    def met(self, f: Filter, /) -> int:
-        """Which events of a sample match a filter, a bit for each."""
+    def courses(self, filters: Sequence[Filter], /) -> Courses:
+        """How these filters are pruned to their end; not at all as long as nothing is known."""
 
     def replaced(self, filters: Mapping[int, Filter], share: float, /) -> Mapping[int, Filter]:
         """The filters that change when a share of all conditions is replaced, the cheapest first.

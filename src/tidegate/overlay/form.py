@@ -18,12 +18,15 @@ from tidegate.overlay.messages import (
     Entry,
     Hello,
     Publish,
+    Recount,
     Refuse,
     Report,
 )
 
 LARGEST: Final = 2**63 - 1
 
+_ID: Final = "an id is a whole number of 64 bits"
+_COUNTS: Final = "an entry counts from 1, and stands for from 0, to 2**63 - 1 registrations"
 _NUMBER: Final = "its number is not a whole number from 0 to 2**63 - 1"
 
 
@@ -52,6 +55,29 @@ def flaw(message: object) -> str | None:
     return f"{type(message).__name__} is not a message" if check is None else check(message)
 
 
+def _change(message: Any) -> str | None:
+    found = _numbered(message)
+    if found is not None:
+        return found
+    recounted = message.recount
+    if type(recounted) is not tuple or not all(type(each) is Recount for each in recounted):
+        return "what it recounts is not a tuple of ids with their counts"
+    if not all(is_id(each.id) for each in recounted):
+        return _ID
+    return None if all(map(_is_counted, (*message.add, *recounted))) else _COUNTS
+
+
+def _advertise(message: Any) -> str | None:
+    found = _numbered(message)
+    if found is None and any(entry.counted for entry in message.add):
+        return "what is advertised is not counted"
+    return found
+
+
+def _is_counted(each: Any) -> bool:
+    return is_number(each.own) and each.own > 0 and is_number(each.behind)
+
+
 def _numbered(message: Any) -> str | None:
     if not is_number(message.seq):
         return _NUMBER
@@ -61,7 +87,9 @@ def _numbered(message: Any) -> str | None:
     for entry in (*message.add, *message.update):
         if type(entry) is not Entry or not is_id(entry.id):
             return "an entry is a filter under its id"
-    return None if all(map(is_id, message.remove)) else "an id is a whole number of 64 bits"
+    if any(entry.counted for entry in message.update):
+        return "an update has no counts: a recount tells them"
+    return None if all(map(is_id, message.remove)) else _ID
 
 
 def _publish(message: Any) -> str | None:
@@ -97,8 +125,8 @@ def _report(message: Any) -> str | None:
 
 
 _CHECKS: Final[dict[type, Callable[[Any], str | None]]] = {
-    Change: _numbered,
-    Advertise: _numbered,
+    Change: _change,
+    Advertise: _advertise,
     Publish: _publish,
     Acknowledge: _acknowledge,
     Refuse: _refuse,

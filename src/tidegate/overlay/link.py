@@ -5,12 +5,14 @@ and one for what all others advertise. What came from the link itself stands in 
 """
 
 from collections.abc import Mapping
-from dataclasses import astuple
+from dataclasses import astuple, replace
 from typing import Final
 
+from tidegate.overlay.counts import Counts
 from tidegate.overlay.difference import Difference
 from tidegate.overlay.filter import Filter, Kind, Plain, Pruner
-from tidegate.overlay.messages import Advertise, Change, Entry, Report
+from tidegate.overlay.form import LARGEST
+from tidegate.overlay.messages import Advertise, Change, Entry, Recount, Report
 from tidegate.overlay.policy import Choice, Policy
 from tidegate.overlay.stream import Stream
 from tidegate.overlay.work import Work
@@ -74,10 +76,12 @@ class Link:
             return None
         told = message(
             self.stream.number(),
-            _entries(difference.add),
+            _entries(difference.add, difference.counts),
             _entries(difference.update),
             tuple(difference.remove),
         )
+        if isinstance(told, Change) and difference.counts:
+            told = replace(told, recount=_recounts(difference))
         self.stream.keep(told)
         return told
 
@@ -86,7 +90,7 @@ class Link:
         offered, wanted = (dict(sorted(x.active.items())) for x in (self.offered, self.wanted))
         found: list[Change | Advertise] = [
             Advertise(self.stream.number(), _entries(offered), whole=True),
-            Change(self.stream.number(), _entries(wanted), whole=True),
+            Change(self.stream.number(), _entries(wanted, self.wanted.counts), whole=True),
         ]
         for message in found:
             self.stream.keep(message)
@@ -108,5 +112,21 @@ class Link:
         self.offered.restore(offered)
 
 
-def _entries(filters: Mapping[int, Filter]) -> tuple[Entry, ...]:
-    return tuple(Entry(number, f) for number, f in filters.items())
+def _entries(filters: Mapping[int, Filter], counts: Mapping[int, Counts] = {}) -> tuple[Entry, ...]:
+    if not counts:
+        return tuple(Entry(number, f) for number, f in filters.items())
+    return tuple(Entry(number, f, *_told(counts[number])) for number, f in filters.items())
+
+
+def _recounts(difference: Difference) -> tuple[Recount, ...]:
+    """What entries that stay count from now on."""
+    return tuple(
+        Recount(number, *_told(counts))
+        for number, counts in difference.counts.items()
+        if number not in difference.add
+    )
+
+
+def _told(counts: Counts) -> Counts:
+    """Counts as they are told: what is too large is told as large as can be."""
+    return Counts(min(counts.own, LARGEST), min(counts.behind, LARGEST))

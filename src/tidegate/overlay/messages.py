@@ -9,15 +9,46 @@ never forwards an id of a client.
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
+from tidegate.overlay.counts import Counts
 from tidegate.overlay.filter import Event, Filter, Plain
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A filter under its id."""
+    """A filter under its id, and how many registrations that is told for (see `Counts`).
+
+    Only brokers that count say more than 1 and 0. An update never does: it leaves counts as they
+    are.
+    """
 
     id: int
     filter: Filter
+    own: int = 1
+    behind: int = 0
+
+    @property
+    def counted(self) -> bool:
+        """Whether it is told for more than one registration of its own filter."""
+        return self.own != 1 or self.behind != 0
+
+    @property
+    def counts(self) -> Counts:
+        """How many registrations it is told for."""
+        return Counts(self.own, self.behind)
+
+
+@dataclass(frozen=True, slots=True)
+class Recount:
+    """How many registrations the entry with this id is told for from now on."""
+
+    id: int
+    own: int
+    behind: int
+
+    @property
+    def counts(self) -> Counts:
+        """How many registrations that is."""
+        return Counts(self.own, self.behind)
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +56,8 @@ class Change:
     """What is wanted behind a link: entries that are new, have other constants, or are gone.
 
     An update keeps the shape of the filter. `whole` says that nothing else is wanted: entries that
-    are not among those added are gone.
+    are not among those added are gone. What stays may be recounted, by neighbours that count; a
+    recount says how many there are, not how many more.
     """
 
     seq: int
@@ -33,11 +65,12 @@ class Change:
     update: tuple[Entry, ...] = ()
     remove: tuple[int, ...] = ()
     whole: bool = False
+    recount: tuple[Recount, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Advertise:
-    """What may be published behind a link, told as `Change` tells what is wanted."""
+    """What may be published behind a link, told as `Change` tells what is wanted; never counted."""
 
     seq: int
     add: tuple[Entry, ...] = ()

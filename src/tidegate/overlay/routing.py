@@ -9,30 +9,23 @@ Advertisements themselves go to every other neighbour, by a policy of their own.
 Every change is one step: all tables and policies follow before anything is sent.
 """
 
-from collections.abc import Iterable
-from typing import Final, NamedTuple, TypeAlias
+from collections.abc import Iterable, Mapping
+from typing import Final
 
+from tidegate.overlay.asked import Asked, Filters
+from tidegate.overlay.counts import ONCE, Counts
 from tidegate.overlay.difference import Difference
 from tidegate.overlay.filter import Event, Filter, FilterIndex, Kind, Plain, Pruner
 from tidegate.overlay.link import Link
 from tidegate.overlay.policy import Choice
 from tidegate.overlay.policy.queue import PruningQueue
-from tidegate.overlay.policy.sources import Source
+from tidegate.overlay.policy.sources import NOT_COUNTED, Source
+from tidegate.overlay.registrations import Registrations
 from tidegate.overlay.table import Table
-from tidegate.overlay.work import Work
+from tidegate.overlay.work import Tally, Work
 
 _FEW: Final = 16
 """Advertisements of a link that are asked one by one."""
-
-Filters: TypeAlias = dict[int, Filter]
-
-
-class Asked(NamedTuple):
-    """A change that came in on a link, by ids."""
-
-    add: Filters
-    update: Filters
-    remove: Iterable[int]
 
 
 class Offers:
@@ -79,6 +72,7 @@ class Routing:
         pruner: Pruner | None = None,
         *,
         weighed: bool = False,
+        tally: Tally | None = None,
     ) -> None:
         self.links: Final[dict[str, Link]] = {}
         self.neighbours: Final[list[Link]] = []
@@ -92,17 +86,15 @@ class Routing:
         self._advertisements = advertisements
         self._work = work
         self._pruner = pruner
+        self._registrations = Registrations(tally or Tally()) if choice.counts else None
 
     def add_link(self, name: str, client: bool) -> Link:
         """Know another link; to a neighbour, everything known so far is to be forwarded."""
         link = self._known(name, client)
         if not client and not self._choice.floods:
             link.wanted.advertised(self._advertised(name))
-            link.wanted.step(
-                [(source, f) for source, f in self.wanted.by_age() if self._admitted(name, f)],
-                (),
-                (),
-            )
+            known = [(source, f) for source, f in self.wanted.by_age() if self._admitted(name, f)]
+            link.wanted.step(known, (), (), self._counts(source for source, _ in known))
             offers = (
                 ((other, own), f)
                 for other, offered in self.offered.items()
@@ -114,10 +106,14 @@ class Routing:
     def want(self, origin: str, asked: Asked) -> dict[str, Difference]:
         """Follow a change of what is wanted; what that changes for each neighbour."""
         exact = self.links[origin].client
+        if self._registrations is not None:
+            self._registrations.follow(origin, asked, self.wanted, client=exact)
         for own, f in asked.add.items():
             self.wanted.add((origin, own), f, exact=exact)
         for own, f in asked.update.items():
             self.wanted.update((origin, own), f)
+        for own, counts in asked.counts.items():
+            self.wanted.count((origin, own), counts)
         for own in asked.remove:
             self.wanted.remove((origin, own))
         return {link.name: self._want(link, origin, asked) for link in self._others(origin)}
@@ -175,7 +171,9 @@ class Routing:
         plain = self._kind.plain
         return {
             "links": [link.state(self._kind) for link in self.links.values()],
-            "wanted": [[*source, plain(f)] for source, f in self.wanted.by_age()],
+            "wanted": [
+                [*source, plain(f), *self._told(source)] for source, f in self.wanted.by_age()
+            ],
             "pruned": self.wanted.state(),
             "offered": [
                 [link, own, plain(f)]
@@ -190,9 +188,10 @@ class Routing:
             self._known(*own[:2])
         entries = [
             ((name, number), self._kind.read(f), self.links[name].client)
-            for name, number, f in state["wanted"]
+            for name, number, f, *_ in state["wanted"]
         ]
         self.wanted.restore(entries, state["pruned"])
+        self._recount(state["wanted"])
         for name, number, f in state["offered"]:
             self.offered[name].filters[number] = self._kind.read(f)
         for own in state["links"]:
@@ -227,7 +226,12 @@ class Routing:
                 (update if before else add).append((source, f))
             elif before:
                 remove.append(source)
-        return link.wanted.step(add, update, remove)
+        named = [source for source, _ in add]
+        if asked.counts:
+            gone = set(remove)
+            counted = [(origin, own) for own in asked.counts]
+            named += [x for x in counted if x in link.wanted and x not in gone]
+        return link.wanted.step(add, update, remove, self._counts(named))
 
     def _pull(self, link: Link, asked: Asked, before: Filters) -> Difference:
         """Forward to a link what its new advertisements ask for, and withdraw what none does."""
@@ -247,7 +251,28 @@ class Routing:
             if source in policy and not self._admitted(link.name, self.wanted[source])
         }
         first = policy.advertised(self._advertised(link.name))
-        return first.then(policy.step(sorted(add.items(), key=_source), (), sorted(remove)))
+        pulled = sorted(add.items(), key=_source)
+        return first.then(policy.step(pulled, (), sorted(remove), self._counts(add)))
+
+    def _counts(self, sources: Iterable[Source]) -> Mapping[Source, Counts]:
+        """What entries count, where that is counted."""
+        if not self._choice.counts:
+            return NOT_COUNTED
+        return {source: self.wanted.counts(source) for source in sources}
+
+    def _told(self, source: Source) -> Iterable[int]:
+        """What is written down of what an entry counts: nothing, if it counts once."""
+        counts = self.wanted.counts(source)
+        return () if counts == ONCE else counts
+
+    def _recount(self, written: list[Plain]) -> None:
+        """Have the counts that were written down, and know what registrations are of."""
+        for name, number, _, *counts in written:
+            if counts:
+                self.wanted.count((name, number), Counts(*counts))
+            if self._registrations is not None:
+                f, client = self.wanted[name, number], self.links[name].client
+                self._registrations.known(f, client=client)
 
     def _admitted(self, link: str, f: Filter) -> bool:
         """Whether a filter is forwarded to a neighbour, by what that has advertised."""

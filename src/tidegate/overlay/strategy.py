@@ -44,8 +44,10 @@ def steps(
 
     `entries` are those that the broker has for the subscription, the newest last.
 
-    >>> steps("cancel first", {1: "a < 5"}, "a < 7", lambda: 2)  # doctest: +NORMALIZE_WHITESPACE
-    [Difference(add={}, update={}, remove=[1]), Difference(add={2: 'a < 7'}, update={}, remove=[])]
+    >>> for step in steps("cancel first", {1: "a < 5"}, "a < 7", lambda: 2):
+    ...     print(step.add, step.remove)
+    {} [1]
+    {2: 'a < 7'} []
     """
     *_, newest = entries
     if strategy == "cancel first":

@@ -16,7 +16,7 @@ from typing import Final
 
 from tidegate.overlay.encoding import plain_whole, read_whole
 from tidegate.overlay.filter import Kind, Plain
-from tidegate.overlay.messages import EMPTY, Hello, Numbered
+from tidegate.overlay.messages import EMPTY, Advertise, Change, Hello, Numbered
 
 RESEND: Final = 2  # ticks
 
@@ -112,4 +112,7 @@ class Stream:
         """Be as another one was."""
         self.sent, self.heard, lives, self.silence, self.waited, kept = state
         self.heard_life, self.met_life = lives
-        self._kept.extend(read_whole(spelled, kind) for spelled in kept)
+        for spelled in kept:
+            message = read_whole(spelled, kind)
+            assert isinstance(message, Change | Advertise)
+            self._kept.append(message)

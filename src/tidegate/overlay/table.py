@@ -7,11 +7,14 @@ With a `rule`, entries that came from neighbours are pruned: *post-pruning* of B
 "Subscription Tree Pruning" (OTM 2006), section 4.3. An event is then compared with something
 simpler that covers the entry, and some events go on to a neighbour that does not want them. What is
 forwarded is still the entry as it came. Entries of clients are **exact**: never pruned.
+
+Where registrations are counted, the table knows what each entry counts, as its link has told.
 """
 
 from collections.abc import Iterable, Iterator
 from typing import Final
 
+from tidegate.overlay.counts import ONCE, Counts
 from tidegate.overlay.filter import Event, Filter, Kind, Plain
 from tidegate.overlay.policy.queue import PruningQueue
 from tidegate.overlay.policy.sources import Source
@@ -33,10 +36,11 @@ class Table:
         self.bytes = 0  # of what events are compared with, if it is weighed
         self._weighed = weighed
         self._work = work
-        self._index = kind.index()
+        self.index: Final = kind.index()  # of what events are compared with
         self._filters: dict[str, dict[int, Filter]] = {}
         self._numbers: dict[Source, int] = {}
         self._sources: dict[int, Source] = {}
+        self._counts: dict[Source, Counts] = {}  # of those that count more than once
         self._next = 0
 
     def __len__(self) -> int:
@@ -48,6 +52,10 @@ class Table:
     def of(self, link: str) -> dict[int, Filter]:
         """The filters that came from a link, by id; not to be changed."""
         return self._filters.get(link, {})
+
+    def counts(self, source: Source) -> Counts:
+        """What an entry counts."""
+        return self._counts.get(source, ONCE)
 
     def by_age(self) -> Iterator[tuple[Source, Filter]]:
         """All of it, in the order in which sources are named."""
@@ -61,7 +69,7 @@ class Table:
     def _put(self, source: Source, f: Filter, held: Filter) -> None:
         number = self._next
         self._next += 1
-        self._index.add(number, held)
+        self.index.add(number, held)
         self._weigh(held, 1)
         self._work.inserts += 1
         self._filters.setdefault(source[0], {})[source[1]] = f
@@ -73,26 +81,33 @@ class Table:
         number = self._numbers[source]
         self._weigh(self.matched_by(source), -1)
         if self.pruned is not None and number in self.pruned.held:
-            self._index.update(number, self.pruned.update(number, f))
+            self.index.update(number, self.pruned.update(number, f))
         else:
-            self._index.update(number, f)
+            self.index.update(number, f)
         self._work.updates += 1
         self._filters[source[0]][source[1]] = f
         self._weigh(self.matched_by(source), 1)
 
+    def count(self, source: Source, counts: Counts) -> None:
+        """Have other counts of a source."""
+        self._counts.pop(source, None)
+        if counts != ONCE:
+            self._counts[source] = counts
+
     def remove(self, source: Source) -> None:
         """Forget a source."""
+        self._counts.pop(source, None)
         self._weigh(self.matched_by(source), -1)
         number = self._numbers.pop(source)
         if self.pruned is not None and number in self.pruned.held:
             self.pruned.remove(number)
-        self._index.remove(number)
+        self.index.remove(number)
         self._work.removals += 1
         del self._filters[source[0]][source[1]], self._sources[number]
 
     def match(self, event: Event) -> list[Source]:
         """The sources whose filter matches an event, by age."""
-        found = self._index.match(event)
+        found = self.index.match(event)
         self._work.events += 1
         self._work.found += len(found)
         return [self._sources[number] for number in sorted(found)]
@@ -100,7 +115,7 @@ class Table:
     def overlapping(self, f: Filter) -> list[Source]:
         """The sources whose filter may overlap this one, by age."""
         self._work.questions += 1
-        found = [self._sources[number] for number in sorted(self._index.overlapping(f))]
+        found = [self._sources[number] for number in sorted(self.index.overlapping(f))]
         if self.pruned is None or not self.pruned.pruned:
             return found
         return [source for source in found if self._overlaps(source, f)]
@@ -124,7 +139,7 @@ class Table:
         """Prune entries of neighbours as far as is worth it, not beyond a share of all prunings."""
         if self.pruned is not None:
             for number in self.pruned.prune(most=most):
-                self._index.update(number, self.pruned.held[number])
+                self.index.update(number, self.pruned.held[number])
                 self._work.updates += 1
             if self._weighed:
                 self.bytes = sum(self.matched_by(source).size for source in self._numbers)

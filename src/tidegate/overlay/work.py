@@ -26,3 +26,8 @@ class Tally:
     repeated: int = 0  # inputs that had come before, or came too early
     rebuffed: int = 0  # refusals by others
     undelivered: int = 0  # events for a link that was not up
+    duplicate: int = 0  # registrations known from their link; these five only where they count
+    supplementary: int = 0  # registrations known from other links only
+    new: int = 0  # registrations of filters that were not known
+    partial: int = 0  # cancellations of which only counts change
+    total: int = 0  # cancellations by which an entry goes

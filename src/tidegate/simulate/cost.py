@@ -16,7 +16,8 @@ from typing import Final
 
 from tidegate.errors import TidegateError
 from tidegate.filters.expression import Operator, Predicate
-from tidegate.overlay.attributes import AttributeFilter, Attributes
+from tidegate.overlay.attribute_filter import AttributeFilter
+from tidegate.overlay.attributes import Attributes
 from tidegate.overlay.encoding import decode, encode
 from tidegate.overlay.filter import Event, Kind
 from tidegate.overlay.messages import Acknowledge, Change, Entry, Message, Publish

@@ -35,6 +35,7 @@ from tidegate.overlay.messages import (
 from tidegate.overlay.policy import Choice
 from tidegate.overlay.scan import ScanIndex
 from tidegate.overlay.settings import Settings
+from tidegate.overlay.storage import Keeper, restored
 from tidegate.overlay.template import Language
 from tidegate.overlay.work import Tally, Work
 from tidegate.simulate.clock import SECOND, Clock, nanoseconds
@@ -273,7 +274,7 @@ class Network:
         node = self._node(broker)
         if node.up:
             raise TidegateError(f"the broker {broker} is not down")
-        if memory and node.memory is None:
+        if memory and node.keeper is None:
             raise TidegateError("the brokers of this network write nothing down: see Setup.memory")
         node.up = True
         if memory:
@@ -288,16 +289,19 @@ class Network:
             self._come_up(node, self.nodes[name])
 
     def _recall(self, node: Node) -> None:
-        assert node.memory is not None
-        began = now()
-        broker, work = node.memory.recall(self.kind, self.policy, self.settings)
+        assert node.keeper is not None
+        storage, began = node.keeper.storage, now()
+        written = storage.recall()
+        assert written is not None
+        broker = restored(written, self.kind, self.policy, self.settings)
         took = now() - began
         _add(node.done.work, node.broker.work, broker.work)
         _add(node.done.tally, node.broker.tally, broker.tally)
         node.spent = self.costs.of(broker.work)
-        again = node.spent - self.costs.of(Work(*work))
+        again = node.spent - self.costs.of(Work(*written.snapshot["work"]))
         node.extra = took if self.costs.measured else again
         node.broker = broker
+        node.keeper = Keeper(broker, storage, self.setup.memory, since=len(written.records))
 
     def _forget(self, node: Node) -> None:
         old = node.broker
@@ -305,8 +309,7 @@ class Network:
         _add(node.done.tally, old.tally)
         node.spent = 0
         node.broker = Broker(node.name, self.kind, self.policy, self.settings, old.life + 1)
-        if self.setup.memory:
-            node.memory = Memory(node.broker, self.setup.memory)
+        node.keeper = self._keeper(node.broker)
 
     def _go_down(self, one: Node, other: Node) -> None:
         if not one.outgoing[other.name].up:
@@ -331,8 +334,11 @@ class Network:
 
     def _made(self, number: int, name: str) -> Node:
         broker = Broker(name, self.kind, self.policy, self.settings)
-        memory = Memory(broker, self.setup.memory) if self.setup.memory else None
-        return Node(number, broker, memory)
+        return Node(number, broker, self._keeper(broker))
+
+    def _keeper(self, broker: Broker) -> Keeper | None:
+        """Who writes down what a new broker wants written down, if anybody does."""
+        return Keeper.begin(broker, Memory(), self.setup.memory) if self.setup.memory else None
 
     def _add_lanes(self) -> None:
         for edge in self.topology.edges:

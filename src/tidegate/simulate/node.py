@@ -10,9 +10,9 @@ from typing import Any, Final, NamedTuple
 
 from tidegate.overlay.broker import Broker
 from tidegate.overlay.messages import Input
+from tidegate.overlay.storage import Keeper
 from tidegate.overlay.work import Tally, Work
 from tidegate.simulate.link import Lane
-from tidegate.simulate.memory import Memory
 from tidegate.simulate.seat import Seat
 
 
@@ -79,7 +79,7 @@ class Node:
         "extra",
         "generation",
         "incoming",
-        "memory",
+        "keeper",
         "number",
         "outgoing",
         "queue",
@@ -88,10 +88,10 @@ class Node:
         "up",
     )
 
-    def __init__(self, number: int, broker: Broker, memory: Memory | None) -> None:
+    def __init__(self, number: int, broker: Broker, keeper: Keeper | None) -> None:
         self.number: Final = number
         self.broker = broker
-        self.memory = memory
+        self.keeper = keeper
         self.queue: Final[deque[Waiting]] = deque()
         self.outgoing: Final[dict[str, Lane]] = {}
         self.incoming: Final[dict[str, Lane]] = {}

@@ -22,8 +22,10 @@ def report(result: Result, out: Console) -> None:
     out.print(f"[bold]{escape(result.name)}[/]{seed}, policy {result.policy['name']}")
     if not result.reproducible:
         out.print("[yellow]costs were measured: this run cannot be reproduced[/]")
-    for part in (_summary, _kinds, _brokers, _deliveries, _lanes):
-        out.print(part(result))
+    for part in (_summary, _kinds, _brokers, _registrations, _deliveries, _lanes):
+        table = part(result)
+        if table is not None:
+            out.print(table)
 
 
 def _summary(result: Result) -> Table:
@@ -78,6 +80,24 @@ def _brokers(result: Result) -> Table:
         busy = f"{x.busy / result.time:.1%}" if result.time else "-"
         counts = _counts((x.clients, x.entries, x.passive, x.forwarded, x.handled))
         table.add_row(escape(x.name), *counts, busy, *_counts([x.queue]))
+    return table
+
+
+def _registrations(result: Result) -> Table | None:
+    """How much of what clients registered was news, where that was counted."""
+    kinds = ("duplicate", "supplementary", "new", "partial", "total")
+    brokers = _largest(result)
+    if not any(x.tally[kind] for x in result.brokers for kind in kinds):
+        return None
+    table = _table(
+        _title("registrations", len(brokers), len(result.brokers), "the largest tables"),
+        *("broker", "duplicate", "supplementary", "new", "cancelled", "totally", "questions"),
+    )
+    for x in brokers:
+        cancelled = x.tally["partial"] + x.tally["total"]
+        known = [x.tally[kind] for kind in kinds[:3]]
+        counts = _counts((*known, cancelled, x.tally["total"], x.work["questions"]))
+        table.add_row(escape(x.name), *counts)
     return table
 
 

@@ -19,7 +19,7 @@ from tidegate.filters.schema import Schema
 from tidegate.overlay.attributes import Attributes
 from tidegate.overlay.patterns import Patterns
 from tidegate.overlay.policy import MERGING, NAMES, WHERE, Choice
-from tidegate.overlay.policy.queue import WAYS
+from tidegate.overlay.policy.round import WAYS
 from tidegate.overlay.settings import Settings
 from tidegate.overlay.structures import INDEXES, UNIONS
 from tidegate.simulate.cost import DOCUMENT, CostModel

@@ -13,9 +13,11 @@ from tidegate.overlay.messages import (
     Advertise,
     Change,
     Deliver,
+    Entry,
     Hello,
     Message,
     Publish,
+    Recount,
     Refuse,
     Report,
 )
@@ -100,9 +102,11 @@ def describe(message: Message | Deliver, kind: Kind) -> str:
     match message:
         case Change(seq, add, update, remove, whole) | Advertise(seq, add, update, remove, whole):
             name = "change" if isinstance(message, Change) else "advertise"
-            said = [f"+{entry.id} {entry.filter}" for entry in add]
+            said = [f"+{entry.id} {entry.filter}{_counted(entry)}" for entry in add]
             said += [f"~{entry.id} {entry.filter}" for entry in update]
             said += [f"-{own}" for own in remove]
+            if isinstance(message, Change):
+                said += [f"={each.id}{_counted(each)}" for each in message.recount]
             everything = "everything " if whole else ""
             return f"{name} {seq}: {everything}{', '.join(said)}"
         case Publish(number, event) | Deliver(_, event, _, number):
@@ -116,3 +120,9 @@ def describe(message: Message | Deliver, kind: Kind) -> str:
             return f"hello: life {life}, heard {heard} of life {heard_life}"
         case Report(number, memory, bandwidth, share):
             return f"report {number}: memory {memory}, bandwidth {bandwidth}, share {share}"
+
+
+def _counted(each: Entry | Recount) -> str:
+    """What an entry counts, and stands for beside that; nothing if it counts once."""
+    once = isinstance(each, Entry) and not each.counted
+    return "" if once else f" ({each.own} and {each.behind})"

@@ -221,12 +221,9 @@ class Service:
     def _control(
         self, node: Node, waiting: Waiting, effects: list[Effect], sent: list[Sent]
     ) -> None:
-        written = False
-        for effect in effects:
-            if type(effect) is Persist:
-                written = True
-                if node.memory is not None:
-                    node.memory.note(effect, node.broker)
+        written = any(type(effect) is Persist for effect in effects)
+        if node.keeper is not None:
+            node.keeper.note(effects)
         refused = False
         for link, message, size in sent:
             lane = node.outgoing.get(link)

@@ -6,12 +6,12 @@ punctuation and numbers.
 """
 
 import json
-from collections.abc import Sized
+from collections.abc import Sequence, Sized
 from typing import Final
 
 from tidegate.overlay.encoding import encode
 from tidegate.overlay.filter import Event, Filter, Kind, Plain
-from tidegate.overlay.messages import Advertise, Change, Entry, Message
+from tidegate.overlay.messages import Advertise, Change, Entry, Message, Recount
 
 _REMEMBERED: Final = 2**14  # filters, which are kept for as long
 
@@ -49,6 +49,7 @@ class Sizes:
             + sum(len(str(own)) for own in message.remove)
             + _commas(message.remove)
             + (len("],true]") if message.whole else len("],false]"))
+            + (_recounts(message.recount) if isinstance(message, Change) else 0)
         )
 
     def _entry(self, entry: Entry) -> int:
@@ -58,7 +59,16 @@ class Sizes:
             if len(self._filters) >= _REMEMBERED:
                 self._filters.clear()
             known = self._filters[id(f)] = f, len(_json(self._kind.plain(f)))
-        return known[1] + len(str(entry.id)) + len("[,]")
+        counts = len(f",{entry.own},{entry.behind}") if entry.counted else 0
+        return known[1] + len(str(entry.id)) + len("[,]") + counts
+
+
+def _recounts(recounts: Sequence[Recount]) -> int:
+    """The bytes of one more field, where something is recounted."""
+    if not recounts:
+        return 0
+    each = sum(len(f"[{x.id},{x.own},{x.behind}]") for x in recounts)
+    return len(",[]") + each + _commas(recounts)
 
 
 def publish_sizes(kind: Kind, number: int, event: Event, publisher: str) -> tuple[int, int]:

@@ -52,6 +52,7 @@ CONTESTANTS: Final = (
     PLAIN,
     _of("identity", "identity", "equal", "equal filters once"),
     _of("covering", "covering", "covered", "filters that no other one covers"),
+    _of("xroute", "xroute", "covered", "covering, and how many registrations each stands for"),
     _of("subsumption", "subsumption", "subsumed", "filters that no others cover together"),
     _of("merging", "merging", "adjacent", "covering, then perfect mergers"),
     _of("imperfect merging", "merging", "near", "mergers that add a little", imt=IMT),

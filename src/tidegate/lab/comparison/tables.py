@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from tidegate.filters.expression import predicates
-from tidegate.overlay.attributes import AttributeFilter
+from tidegate.overlay.attribute_filter import AttributeFilter
 from tidegate.overlay.filter import Filter
 from tidegate.simulate.network import Network
 

@@ -6,11 +6,14 @@ broker has one for each neighbour, over what came from all other links. It is a 
 each of which follows the changes of a set of filters by changes of a smaller one:
 
 - `sources`: who asked for which filter
+- `census`: on behalf of how many
 - `covering`: those that no other one covers
+- `forest`: what hangs under what, and how much that is
 - `subsumption`: some that cover all, together
 - `merging`: mergers in the place of several
 - `trigger`: when it is time for what is not done at every step
 - `cutoff`: how much pruning is worth its price
+- `round`: in which order filters are pruned, if all of them are pruned to their end
 - `queue`: which filter is pruned next, and when it is enough
 - `renumbered`: filters that stand for others
 - `pruning`: filters with parts left out
@@ -18,9 +21,10 @@ each of which follows the changes of a set of filters by changes of a smaller on
 
 By name: **simple** forwards everything, **identity** equal filters once, **covering**,
 **subsumption** and **merging** (of what covering leaves) less and less. **replacement** forwards
-equal filters once, with fewer distinct conditions. **flood** forwards no filter at all: events go
-everywhere. All but the last can be combined with **pruning**: of what is forwarded, of what a
-broker keeps in its own table, or of both.
+equal filters once, with fewer distinct conditions. **xroute** is covering that counts: neighbours
+are told how many registrations each filter stands for. **flood** forwards no filter at all: events
+go everywhere. All but the last can be combined with **pruning**: of what is forwarded, of what a
+broker keeps in its own table, or of both (xroute: of that table only).
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -28,14 +32,16 @@ from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
 from tidegate.errors import TidegateError
+from tidegate.overlay.counts import Counts
 from tidegate.overlay.difference import Difference
 from tidegate.overlay.filter import Filter, Kind, Plain, Pruner
 from tidegate.overlay.policy.covering import Covering
 from tidegate.overlay.policy.merging import Merging
 from tidegate.overlay.policy.pruning import Pruned
-from tidegate.overlay.policy.queue import WAYS, Rule
+from tidegate.overlay.policy.queue import Rule
 from tidegate.overlay.policy.replacement import Replaced
-from tidegate.overlay.policy.sources import Source, Sourced, Sources
+from tidegate.overlay.policy.round import WAYS
+from tidegate.overlay.policy.sources import NOT_COUNTED, Source, Sourced, Sources
 from tidegate.overlay.policy.subsumption import Subsumption
 from tidegate.overlay.policy.trigger import Trigger
 from tidegate.overlay.work import Work
@@ -47,6 +53,7 @@ NAMES: Final = (
     "subsumption",
     "merging",
     "replacement",
+    "xroute",
     "flood",
 )
 WHERE: Final = ("before", "after", "both")
@@ -138,6 +145,8 @@ class Choice:
         _one_of("by", self.by, MERGING)
         if self.prune is not None and self.floods:
             raise TidegateError("flood forwards no filters, so there is nothing to prune")
+        if self.prune in ("before", "both") and self.counts:
+            raise TidegateError("xroute counts filters as they came: prune='after' leaves them so")
         if self.share is not None and not 0 <= self.share <= 1:
             raise TidegateError(f"a share is from 0 to 1, not {self.share}")
         if self.share is not None and self.prune is None and self.name != "replacement":
@@ -153,6 +162,11 @@ class Choice:
     def floods(self) -> bool:
         """Whether events go everywhere."""
         return self.name == "flood"
+
+    @property
+    def counts(self) -> bool:
+        """Whether neighbours are told how many registrations each filter stands for."""
+        return self.name == "xroute"
 
     @property
     def learns(self) -> bool:
@@ -172,10 +186,10 @@ class Choice:
     @property
     def advertisements(self) -> "Choice":
         """The policy for advertisements: merged perfectly at most, never pruned or left out."""
-        plain = self.floods or self.name == "replacement"
+        instead = {"flood": "identity", "replacement": "identity", "xroute": "covering"}
         return replace(
             self,
-            name="identity" if plain else self.name,
+            name=instead.get(self.name, self.name),
             imt=0.0,
             prune=None,
             share=None,
@@ -185,7 +199,8 @@ class Choice:
 
     def named(self, name: str) -> "Choice":
         """The same by another name; what that one does not have is left out."""
-        prune = None if name == "flood" else self.prune
+        kept = {"flood": (), "xroute": ("after",)}.get(name, WHERE)
+        prune = self.prune if self.prune in kept else None
         merges = name == "merging"
         return replace(
             self,
@@ -207,8 +222,8 @@ class Choice:
     def stages(self, kind: Kind, work: Work, pruner: Pruner | None) -> list[Stage]:
         """Fresh stages after the sources."""
         found: list[Stage] = []
-        if self.name in ("covering", "merging"):
-            found.append(Covering(kind, work))
+        if self.name in ("covering", "merging", "xroute"):
+            found.append(Covering(kind, work, counted=self.counts))
         if self.name == "subsumption":
             found.append(Subsumption(kind, work, self.trigger()))
         if self.name == "merging":
@@ -233,7 +248,7 @@ class Policy:
     ) -> None:
         self.choice: Final = choice
         self._kind = kind
-        self._sources = Sources(distinct=choice.name != "simple")
+        self._sources = Sources(distinct=choice.name != "simple", counted=choice.counts)
         self.stages: Final = choice.stages(kind, work, pruner)
 
     def __contains__(self, source: Source) -> bool:
@@ -245,13 +260,25 @@ class Policy:
         return self.stages[-1].active if self.stages else self._sources.filters
 
     @property
+    def counts(self) -> Mapping[int, Counts]:
+        """How many registrations each of them stands for, where that is counted."""
+        stage = self.stages[-1] if self.choice.counts else None
+        return stage.counts if isinstance(stage, Covering) else {}
+
+    @property
     def passive(self) -> int:
         """How many distinct filters came in that are not forwarded as they are."""
         return sum(stage.passive for stage in self.stages)
 
-    def step(self, add: Sourced, update: Sourced, remove: Iterable[Source]) -> Difference:
+    def step(
+        self,
+        add: Sourced,
+        update: Sourced,
+        remove: Iterable[Source],
+        counts: Mapping[Source, Counts] = NOT_COUNTED,
+    ) -> Difference:
         """Take in what has changed, as a whole; how what is forwarded changes."""
-        return self._follow(self._sources.step(add, update, remove), 0)
+        return self._follow(self._sources.step(add, update, remove, counts), 0)
 
     def tick(self) -> Difference:
         """Do what is done now and then; how what is forwarded changes."""
@@ -294,6 +321,8 @@ class Policy:
         for stage, own in zip(self.stages, stages, strict=True):
             stage.restore(filters, own)
             filters = stage.active
+        if self._sources.census is not None:
+            self._follow(Difference(counts=self._sources.census.changed()), 0)
 
 
 def _one_of(key: str, value: str | None, among: Sequence[str | None]) -> None:

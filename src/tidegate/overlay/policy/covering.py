@@ -8,6 +8,9 @@ based on Modified Binary Decision Diagrams" (ICDCS 2005), section 4, do without 
 order.) When a root goes, each filter that hung under it either finds another root that covers it,
 or becomes one, in the same step: nobody is left uncovered in between.
 
+Where registrations are counted (`xroute`), a root also says how many it stands for, with all that
+hangs under it: see `forest`.
+
 Invariant: no root covers another one; what hangs under a filter is covered by it.
 
 Which filter a passive one hangs under is decided by age, so that the future depends on nothing but
@@ -16,21 +19,23 @@ what is written down in `state`.
 
 from collections.abc import Callable, Iterable, Mapping
 
+from tidegate.overlay.counts import Counts
 from tidegate.overlay.difference import Difference, Watch
-from tidegate.overlay.filter import Filter, Kind
+from tidegate.overlay.filter import Filter, Kind, Plain
+from tidegate.overlay.policy.forest import Forest
 from tidegate.overlay.work import Work
 
 
 class Covering:
     """Of a set of filters, those that no other one covers."""
 
-    def __init__(self, kind: Kind, work: Work) -> None:
+    def __init__(self, kind: Kind, work: Work, *, counted: bool = False) -> None:
         self.active: dict[int, Filter] = {}
+        self.counts: dict[int, Counts] = {}  # what each active one stands for, if that is counted
         self._work = work
         self._index = kind.index()  # of the active ones
         self._passive: dict[int, Filter] = {}
-        self._parent: dict[int, int] = {}
-        self._children: dict[int, set[int]] = {}
+        self._forest = Forest(counted=counted)
 
     @property
     def passive(self) -> int:
@@ -41,8 +46,11 @@ class Covering:
         """Follow a change of the set; how the active ones change."""
         watch = Watch(self.active)
         orphans: set[int] = set()
+        for number, counts in change.counts.items():
+            self._forest.count(number, counts)
         for number in change.remove:
             self._take_out(number, orphans, watch)
+            self._forest.forget(number)
         for number, f in change.update.items():
             if number in self.active:
                 self._update_active(number, f, orphans, watch)
@@ -52,7 +60,10 @@ class Covering:
             self._place(number, f, watch)
         for number in sorted(orphans):
             self._place(number, self._passive.pop(number), watch)
-        return watch.difference()
+        found = watch.difference()
+        if self._forest.counted:
+            self._recount(found, watch.touched)
+        return found
 
     def tick(self) -> Difference:
         """Nothing here takes time."""
@@ -66,37 +77,50 @@ class Covering:
         """Nothing here depends on what is known of events."""
         return Difference()
 
-    def state(self) -> list[list[int]]:
+    def state(self) -> Plain:
         """Each passive filter and what it hangs under."""
-        return [[number, self._parent[number]] for number in sorted(self._passive)]
+        return [[number, self._forest.parent(number)] for number in sorted(self._passive)]
 
-    def restore(self, filters: Mapping[int, Filter], state: list[list[int]]) -> None:
+    def restore(self, filters: Mapping[int, Filter], state: Plain) -> None:
         """Be as another one was that worked on these filters."""
         for number, parent in state:
             self._passive[number] = filters[number]
-            self._hang(number, parent)
+            self._forest.hang(number, parent)
         for number, f in filters.items():
             if number not in self._passive:
                 self.active[number] = f
                 self._index.add(number, f)
+
+    # -- counts
+
+    def _recount(self, found: Difference, touched: set[int]) -> None:
+        """Say of those that are active what they count now, where that is new."""
+        for number in found.remove:
+            del self.counts[number]
+        for number in sorted(touched | self._forest.shifted):
+            if number in self.active:
+                now = self._forest.standing(number)
+                if self.counts.get(number) != now:
+                    self.counts[number] = found.counts[number] = now
+        self._forest.shifted.clear()
 
     # -- updates
 
     def _update_passive(self, number: int, f: Filter, orphans: set[int], watch: Watch) -> None:
         """Give a passive filter other constants: mostly, it stays where it hangs."""
         lost = self._uncovered(number, f, self._passive[number])
-        parent = self._parent.get(number)
+        parent = self._forest.parent(number)
         if parent is not None and self._covers(parent, f):
             self._passive[number] = f
             for child in lost:
-                self._move(child, parent)
+                self._forest.hang(child, parent)
             return
-        kept = self._children.get(number, set()) - set(lost)
+        kept = self._forest.children(number) - set(lost)
         self._take_out(number, orphans, watch)
         orphans -= kept
         self._place(number, f, watch)
         for child in kept:
-            self._move(child, number)
+            self._forest.hang(child, number)
 
     def _update_active(self, number: int, f: Filter, orphans: set[int], watch: Watch) -> None:
         """Give an active filter other constants.
@@ -108,7 +132,7 @@ class Covering:
         self._work.compared += 2
         wider, narrower = f.covers(before), before.covers(f)
         for child in [] if wider else self._uncovered(number, f):
-            self._release(child)
+            self._forest.free(child)
             orphans.add(child)
         above = [] if wider else self._others(self._index.containing, number, f)
         below = [] if narrower or above else self._others(self._index.contained, number, f)
@@ -116,14 +140,14 @@ class Covering:
         if above:
             self._passive[number] = f
             self._deactivate(number, watch)
-            self._hang(number, min(above))
+            self._forest.hang(number, min(above))
             return
         self.active[number] = f
         self._index.update(number, f)
         self._work.updates += 1
         for other in sorted(below):
             self._passive[other] = self._deactivate(other, watch)
-            self._hang(other, number)
+            self._forest.hang(other, number)
 
     def _covers(self, number: int, f: Filter) -> bool:
         """Whether a filter that is there covers another one."""
@@ -132,7 +156,7 @@ class Covering:
 
     def _uncovered(self, number: int, f: Filter, before: Filter | None = None) -> list[int]:
         """What hangs under a filter, and would not be covered by another one in its place."""
-        children = self._children.get(number)
+        children = self._forest.children(number)
         if not children or (before is not None and f.covers(before)):
             return []
         self._work.compared += len(children)
@@ -151,47 +175,23 @@ class Covering:
         above = self._index.containing(f)
         if above:
             self._passive[number] = f
-            self._hang(number, min(above))
+            self._forest.hang(number, min(above))
             return
         self._work.questions += 1
         below = self._index.contained(f)
         self._activate(number, f, watch)
         for other in sorted(below):
             self._passive[other] = self._deactivate(other, watch)
-            self._hang(other, number)
+            self._forest.hang(other, number)
 
     def _take_out(self, number: int, orphans: set[int], watch: Watch) -> None:
         """Take a filter out; what hung under it goes one up, or is an orphan."""
-        children = self._children.pop(number, set())
-        parent = self._parent.pop(number, None)
-        if parent is not None:
-            self._children[parent].discard(number)
-            for child in children:
-                self._hang(child, parent)
-        else:
-            orphans |= children
-            for child in children:
-                del self._parent[child]
+        orphans |= self._forest.lift(number)
         if number in self.active:
             self._deactivate(number, watch)
         else:
             orphans.discard(number)
             del self._passive[number]
-
-    def _move(self, number: int, parent: int) -> None:
-        """Hang a passive filter elsewhere, wherever it is now."""
-        old = self._parent.pop(number, None)
-        if old is not None:
-            self._children[old].discard(number)
-        self._hang(number, parent)
-
-    def _release(self, number: int) -> None:
-        """Let a passive filter hang nowhere."""
-        self._children[self._parent.pop(number)].discard(number)
-
-    def _hang(self, number: int, parent: int) -> None:
-        self._parent[number] = parent
-        self._children.setdefault(parent, set()).add(number)
 
     def _activate(self, number: int, f: Filter, watch: Watch) -> None:
         watch.touch(number)

@@ -5,26 +5,32 @@ filter one number, however many sources ask for it, and hears of it again when t
 (*identity*, in which equal filters are forwarded once). In the *simple* policy every source has a
 number of its own.
 
+Where registrations are counted, each source asks on behalf of some: see `census`.
+
 A number stays with a filter whose constants are updated, where that is all that happens: no other
 source shares the filter, none has the new one already, and the shape stays.
 """
 
-from collections.abc import Iterable
-from typing import TypeAlias
+from collections.abc import Iterable, Mapping
+from typing import Final, TypeAlias
 
+from tidegate.overlay.counts import ONCE, Counts
 from tidegate.overlay.difference import Difference, Watch
 from tidegate.overlay.filter import Filter, Kind, Plain
+from tidegate.overlay.policy.census import Census
 
 Source: TypeAlias = tuple[str, int]
 Sourced: TypeAlias = Iterable[tuple[Source, Filter]]
 """Filters, each with the source that asks for it."""
+NOT_COUNTED: Final[Mapping[Source, Counts]] = {}
 
 
 class Sources:
     """The filters that came in, under numbers that are never given twice."""
 
-    def __init__(self, *, distinct: bool) -> None:
+    def __init__(self, *, distinct: bool, counted: bool = False) -> None:
         self.filters: dict[int, Filter] = {}
+        self.census: Final = Census() if counted else None
         self._distinct = distinct
         self._numbers: dict[Source, int] = {}
         self._shared: dict[int, int] = {}  # how many sources a number has, where distinct
@@ -37,23 +43,40 @@ class Sources:
     def __contains__(self, source: Source) -> bool:
         return source in self._numbers
 
-    def step(self, add: Sourced, update: Sourced, remove: Iterable[Source]) -> Difference:
+    def step(
+        self,
+        add: Sourced,
+        update: Sourced,
+        remove: Iterable[Source],
+        counts: Mapping[Source, Counts] = NOT_COUNTED,
+    ) -> Difference:
         """Take in what has changed, as a whole: sources that are new, asking for another filter, or
-        gone.
+        gone, and what they count. Who is new and not counted counts once.
         """
         watch = Watch(self.filters)
         for source, f in add:
             self._numbers[source] = self._join(f, watch)
+            self._count(source, counts.get(source, ONCE))
         for source, f in update:
             self._move(source, f, watch)
         for source in remove:
+            self._uncount(source)
             self._leave(self._numbers.pop(source), watch)
-        return watch.difference()
+        if self.census is None:
+            return watch.difference()
+        for source, now in counts.items():
+            if self.census.of(source) != now:
+                self._uncount(source)
+                self._count(source, now)
+        found = watch.difference()
+        found.counts = self.census.changed()
+        return found
 
     def state(self, kind: Kind) -> Plain:
         """All of it as plain data."""
         filters = [[number, kind.plain(f)] for number, f in self.filters.items()]
-        return [self._next, filters, [[*source, n] for source, n in self._numbers.items()]]
+        numbers = [[*source, n, *self._told(source)] for source, n in self._numbers.items()]
+        return [self._next, filters, numbers]
 
     def restore(self, kind: Kind, state: Plain) -> None:
         """Be as another one was."""
@@ -61,9 +84,23 @@ class Sources:
         for number, plain in filters:
             self._put(number, kind.read(plain))
             self._shared[number] = 0
-        for link, own, number in numbers:
+        for link, own, number, *counts in numbers:
             self._numbers[link, own] = number
             self._shared[number] += 1
+            self._count((link, own), Counts(*counts))
+
+    def _told(self, source: Source) -> Iterable[int]:
+        """What is written down of what a source counts: nothing, if it counts once."""
+        counts = ONCE if self.census is None else self.census.of(source)
+        return () if counts == ONCE else counts
+
+    def _count(self, source: Source, counts: Counts) -> None:
+        if self.census is not None:
+            self.census.join(source, self._numbers[source], counts)
+
+    def _uncount(self, source: Source) -> None:
+        if self.census is not None:
+            self.census.leave(source, self._numbers[source])
 
     def _join(self, f: Filter, watch: Watch) -> int:
         number = self._known.get(f) if self._distinct else None
@@ -93,7 +130,10 @@ class Sources:
             self._drop(number)
             self._put(number, f)
             return
+        counts = ONCE if self.census is None else self.census.of(source)
+        self._uncount(source)
         self._numbers[source] = self._join(f, watch)
+        self._count(source, counts)
         self._leave(number, watch)
 
     def _put(self, number: int, f: Filter) -> None:

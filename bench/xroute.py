@@ -1,0 +1,221 @@
+"""What do tables that count save, and what do counts cost?
+
+The experiments of Chand, "Large scale diffusion of information in Publish/Subscribe systems"
+(2005), sections 6.2.3 and 6.2.4, on our brokers: 64 routers in a transit-stub network, one producer
+that advertises every document, 24 consumers at the edge, and patterns and documents of NITF by the
+thesis's parameters. *Simple* is what the thesis calls so: equal filters once, which is our policy
+`identity`.
+
+**Tables** are the distinct filters of a router, in the mean over those that have any and no
+consumers, as in Table 6.5. **Throughput** is one over the time of the busiest router, in the mean
+over documents, **delay** the time that routers on the way take, in the mean over consumers that a
+document reaches: Figs. 6.10 and 6.11, without links. **Registration** and **cancellation** are the
+time of all routers together, by what they are to the consumer's router: Figs. 6.16 and 6.17.
+**Messages** are changes between brokers until all is quiet, of registrations that are drawn with
+their duplicates. A consumer that registers a pattern again changes counts only, so the large tables
+are made of what differs at each consumer.
+
+Patterns end in a named element at least three nodes deep, `//` counted as one (the *m* of Table
+6.1): the generator of the thesis is not printed, and where patterns may end in `*`, one of the
+first thousand covers all others, which its tables exclude.
+"""
+
+from __future__ import annotations
+
+import re
+from random import Random
+from statistics import mean
+from typing import TYPE_CHECKING
+
+from bench.figure import Figure
+from bench.xroute_network import Overlay
+from tidegate.lab.dtds import news
+from tidegate.lab.xml_documents import DocumentChoices, DocumentSource
+from tidegate.lab.xml_patterns import PatternChoices, PatternSource
+from tidegate.overlay.patterns import Patterns
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tidegate.overlay.patterns import PatternFilter
+
+SIZES = (1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000, 200_000)
+PRINTED = dict(zip(SIZES, (0.586, 0.495, 0.382, 0.294, 0.246, 0.168, 0.122, 0.085), strict=True))
+MOVED = (1_000, 20_000, 200_000)  # sizes at which registrations and cancellations are timed
+TRIED = 150  # of each
+MESSAGES = 10_000
+DOCUMENTS = 60
+LARGEST = 0.085  # of Simple's tables, at the end
+LEAST = 3  # nodes above and at a leaf
+
+
+class Consumers:
+    """What consumers register, one after the other: at whom, and what."""
+
+    def __init__(self, seed: int) -> None:
+        self._source = PatternSource(news(), PatternChoices(), seed)
+        self._random = Random(seed)
+        self._kind = Patterns()
+        self._known: dict[str, PatternFilter] = {}
+
+    def draw(self) -> tuple[int, PatternFilter]:
+        """A consumer, by number, and a pattern."""
+        text = self._source.draw().text
+        while not _fits(text):
+            text = self._source.draw().text
+        if text not in self._known:
+            self._known[text] = self._kind.parse(text)
+        return self._random.randrange(Overlay.CONSUMERS), self._known[text]
+
+
+def _fits(text: str) -> bool:
+    """Whether all leaves are named, and deep enough."""
+    depth, open_ones, before = 0, [0], ""
+    for piece in [*re.findall(r"//|[/\[\]]|[^/\[\]]+", text), "]"]:
+        if piece == "]":
+            if before == "*" or (before != "]" and depth < LEAST):
+                return False
+            depth = open_ones.pop()
+        elif piece == "[":
+            open_ones.append(depth)
+        elif piece not in ("/", "."):
+            depth += 1
+        before = piece
+    return True
+
+
+def run() -> Iterator[Figure]:
+    """Messages first, then tables as they grow, then what they are for."""
+    yield from messages()
+    counting, simple = Overlay("xroute"), Overlay("identity")
+    consumers, seen = Consumers(seed=1), set[tuple[int, object]]()
+    drawn = 0
+    for size in SIZES:
+        fresh = []
+        for _ in range(size - drawn):
+            each = consumers.draw()
+            if each not in seen:
+                seen.add(each)
+                fresh.append(each)
+        drawn = size
+        for overlay in (counting, simple):
+            for consumer, f in fresh:
+                overlay.register(consumer, f)
+        yield tables(size, counting, simple)
+        if size in MOVED:
+            yield from moved(size, counting)
+    yield from routed(drawn, counting, simple)
+
+
+def messages() -> Iterator[Figure]:
+    """What is said until all is quiet."""
+    made = {name: Overlay(name) for name in ("xroute", "covering", "identity")}
+    consumers = Consumers(seed=2)
+    registered = [consumers.draw() for _ in range(MESSAGES)]
+    for overlay in made.values():
+        for consumer, f in registered:
+            overlay.register(consumer, f)
+    ours, theirs = made["xroute"], made["covering"]
+    assert ours.tables() == theirs.tables(), "counting has changed what is forwarded"
+    assert ours.counted() == MESSAGES, "the producer does not count every registration"
+    simple = made["identity"]
+    for what, unit, a, b, c in (
+        ("changes", "messages", ours.changes, theirs.changes, simple.changes),
+        ("bytes", "bytes", ours.bytes, theirs.bytes, simple.bytes),
+    ):
+        yield Figure(
+            f"xroute: {what} for {MESSAGES:,} registrations",
+            a,
+            b,
+            b / a,
+            unit,
+            note=f"baseline covering; Simple {c:,}",
+        )
+
+
+def tables(size: int, counting: Overlay, simple: Overlay) -> Figure:
+    """How large tables are, in the mean over routers."""
+    ours, theirs = (mean(overlay.tables()) for overlay in (counting, simple))
+    last = size == SIZES[-1] == max(PRINTED)
+    return Figure(
+        f"xroute: entries of a table at {size:,} registrations",
+        ours,
+        theirs,
+        theirs / ours,
+        "entries",
+        note=f"baseline Simple; {ours / theirs:.3f} of it, printed {PRINTED.get(size, 0):.3f}",
+        aim=f"at most {LARGEST:g} of Simple's" if last else "",
+        met=not last or ours / theirs <= LARGEST,
+    )
+
+
+def moved(size: int, overlay: Overlay) -> Iterator[Figure]:
+    """Registrations of patterns that are drawn, each cancelled again; and total cancellations."""
+    draws, taken = Consumers(seed=3), Random(3)
+    times: dict[str, list[float]] = {"duplicate": [], "supplementary": [], "new": []}
+    cancelled: list[float] = []
+    for _ in range(TRIED):
+        consumer, f = draws.draw()
+        kind, own, seconds = overlay.register_timed(consumer, f)
+        times[kind].append(seconds)
+        overlay.cancel(consumer, own)
+        consumer, own, f = overlay.any_of(taken)
+        cancelled.append(overlay.cancel(consumer, own))
+        overlay.register(consumer, f)
+    every = [seconds for each in times.values() for seconds in each]
+    for what, found in (("registration", every), ("cancellation", cancelled)):
+        yield Figure(
+            f"xroute: a {what} at {size:,} registrations",
+            mean(found) * 1e3,
+            None,
+            None,
+            "ms",
+            note=f"all routers on its way; within 1 ms {sum(x < 1e-3 for x in found) / TRIED:.0%}",
+        )
+    for kind, found in times.items():
+        if found:
+            yield Figure(
+                f"xroute: a {kind} registration at {size:,} registrations",
+                mean(found) * 1e3,
+                mean(every) * 1e3,
+                mean(every) / mean(found),
+                "ms",
+                note=f"baseline all kinds; {len(found) / TRIED:.0%} of them",
+            )
+
+
+def routed(size: int, counting: Overlay, simple: Overlay) -> Iterator[Figure]:
+    """How fast documents are routed, and how long they are under way."""
+    source = DocumentSource(news(), DocumentChoices(), seed=4)
+    documents = [source.draw() for _ in range(DOCUMENTS)]
+    busiest: list[list[float]] = [[], []]
+    delays: list[list[float]] = [[], []]
+    for document in documents:
+        counting.publish(document)  # once unmeasured: automata come to know new states
+        simple.publish(document)
+    for document in documents:
+        found = [overlay.publish(document) for overlay in (counting, simple)]
+        assert found[0].delivered == found[1].delivered, "a document went elsewhere"
+        for place, each in enumerate(found):
+            busiest[place].append(each.busiest)
+            if each.delays:
+                delays[place].append(mean(each.delays))
+    assert counting.expected(documents[-1]) == found[0].delivered, "a document was lost"
+    ours, theirs = (1 / mean(each) for each in busiest)
+    yield Figure(
+        f"xroute: throughput at {size:,} registrations",
+        ours,
+        theirs,
+        ours / theirs,
+        "documents/s",
+        note="baseline Simple; printed ×4.2",
+    )
+    ours, theirs = (mean(each) * 1e3 for each in delays)
+    yield Figure(
+        f"xroute: delay at {size:,} registrations",
+        ours,
+        theirs,
+        theirs / ours,
+        "ms",
+        note=f"baseline Simple; {ours / theirs:.2f} of it, printed 0.34",
+    )
