@@ -35,8 +35,8 @@ from tidegate.engine.changes.merger import SegmentMerger
 from tidegate.engine.description import Description, Structure
 from tidegate.engine.segments.live import MOST, Live
 from tidegate.engine.subscriptions.matches import Matches
-from tidegate.engine.subscriptions.subscription import Id, Subscription, read_id
-from tidegate.errors import DocumentError, SubscriptionError
+from tidegate.engine.subscriptions.subscription import Id, Subscription
+from tidegate.errors import DocumentError
 
 _PENDING_ONE_BY_ONE: Final = 16  # pending subscriptions that a single document is compared with
 _DOCUMENTS: Final = 256  # that are read at a time
@@ -73,20 +73,11 @@ class DocumentIndex:
         return self._content.size
 
     def __contains__(self, id: object) -> bool:
-        try:
-            plain = read_id(id)
-        except SubscriptionError:
-            return False
-        self._content.know_ids()
-        with self._content.lock:
-            return self._content.find(plain) is not None
+        return self._content.has(id)
 
     def get(self, id: Id, /) -> Subscription:
         """The subscription of that id; its `filter` is an `XPath`."""
-        plain = read_id(id)
-        self._content.know_ids()
-        with self._content.lock:
-            return self._content.subscription(plain, self._content.found(plain))
+        return self._content.get(id)
 
     # -- changes
 
@@ -118,15 +109,15 @@ class DocumentIndex:
 
     def remove(self, id: Id, /) -> None:
         """Remove a subscription."""
-        self._writer.remove(id)
+        self._writer.editor.remove(id)
 
     def remove_many(self, ids: Iterable[Id] | pa.Array, /) -> None:
         """Remove subscriptions: all of them, or none if one is unknown."""
-        self._writer.remove_many(ids)
+        self._writer.editor.remove_many(ids)
 
     def flush(self) -> None:
         """Compile what is pending and merge everything into one segment, now."""
-        self._writer.flush()
+        self._writer.editor.flush()
 
     # -- files
 
@@ -165,7 +156,7 @@ class DocumentIndex:
         if segment is not None:
             content.lives.append(Live(cast(Any, segment)))
             content.size = len(segment)
-        index._writer.read_only = read_only
+        index._writer.editor.read_only = read_only
         return index
 
     # -- matching

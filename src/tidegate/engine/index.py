@@ -1,9 +1,10 @@
 """Which subscriptions does an event meet? The index people use.
 
 Its parts are `changes.content`, what is in it now: a few immutable segments and the subscriptions
-added since; `changes.writer`, by which subscriptions come, change and go; `changes.merger`, which
-compiles what is new and keeps the segments few, in a thread of its own; and `file.index_file`, by
-which it is saved and opened. What is here is how events are matched with all of that.
+added since; `changes.writer` and `changes.editor`, by which subscriptions come, change and go;
+`changes.merger`, which compiles what is new and keeps the segments few, in a thread of its own; and
+`file.index_file`, by which it is saved and opened. What is here is how events are matched with all
+of that.
 
 Threads: any number may read (`match`, `match_batch`, `count_batch`, `get`, …), and one may write at
 a time; writers that come together wait for each other, readers for no longer than it takes to note
@@ -31,8 +32,8 @@ from tidegate.engine.segments.live import MOST, Live
 from tidegate.engine.segments.segment import compared_lines
 from tidegate.engine.single.single_events import own_line, place_of
 from tidegate.engine.subscriptions.matches import Matches
-from tidegate.engine.subscriptions.subscription import Id, Subscription, read_id
-from tidegate.errors import SubscriptionError, TidegateError
+from tidegate.engine.subscriptions.subscription import Id, Subscription
+from tidegate.errors import TidegateError
 from tidegate.filters.evaluate import Explanation
 from tidegate.filters.expression import predicates
 from tidegate.filters.filter import Filter
@@ -69,20 +70,11 @@ class Index:
         return self._content.size
 
     def __contains__(self, id: object) -> bool:
-        try:
-            plain = read_id(id)
-        except SubscriptionError:
-            return False
-        self._content.know_ids()
-        with self._content.lock:
-            return self._content.find(plain) is not None
+        return self._content.has(id)
 
     def get(self, id: Id, /) -> Subscription:
         """The subscription of that id; an unknown one is a `SubscriptionError`."""
-        plain = read_id(id)
-        self._content.know_ids()
-        with self._content.lock:
-            return self._content.subscription(plain, self._content.found(plain))
+        return self._content.get(id)
 
     # -- changes
 
@@ -126,11 +118,11 @@ class Index:
 
     def remove(self, id: Id, /) -> None:
         """Remove a subscription."""
-        self._writer.remove(id)
+        self._writer.editor.remove(id)
 
     def remove_many(self, ids: Iterable[Id] | pa.Array, /) -> None:
         """Remove subscriptions: all of them, or none if one is unknown."""
-        self._writer.remove_many(ids)
+        self._writer.editor.remove_many(ids)
 
     def flush(self) -> None:
         """Compile what is pending and merge everything into one segment, now.
@@ -138,7 +130,7 @@ class Index:
         Where each subscription is kept is decided anew. Never needed, but a good moment may be
         known to the caller: after many changes, before saving.
         """
-        self._writer.flush()
+        self._writer.editor.flush()
 
     # -- files
 
@@ -185,7 +177,7 @@ class Index:
             content.lives.append(Live(saved.segment))
             content.size = len(saved.segment)
             index._merger.apart = content.lives[0] if apart else None
-        index._writer.read_only = read_only
+        index._writer.editor.read_only = read_only
         return index
 
     # -- matching

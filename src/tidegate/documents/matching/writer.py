@@ -1,12 +1,10 @@
 """How do subscriptions to documents come, change and go?
 
-As subscriptions to attributes do (`engine.changes`): one change at a time, all of it or nothing;
-few are left pending, many that come together are compiled at once. What is kept, and how segments
-become few again, is the engine's; what is here is how expressions are read.
+As subscriptions to attributes do (`engine.changes`): what is kept, how a change is made, and how
+segments become few again is the engine's; what is here is how expressions are read.
 """
 
-import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, cast
 
 import numpy as np
@@ -17,6 +15,7 @@ from tidegate.documents.matching.compiler import Expressions
 from tidegate.documents.matching.originals import Form, Originals, form_of
 from tidegate.documents.xpath import XPath, parse_xpath
 from tidegate.engine.changes.content import Content
+from tidegate.engine.changes.editor import Editor
 from tidegate.engine.changes.merger import SegmentMerger
 from tidegate.engine.primitives import background
 from tidegate.engine.primitives.gc_pause import put_off
@@ -36,21 +35,11 @@ class Writer:
         self._content = content
         self._merger = merger
         self._namespaces = namespaces
-        self._writing = threading.Lock()
-        self.read_only = False
+        self.editor = Editor(content, merger)
 
     def add(self, id: Id, filter: str | XPath, parameters: Mapping[str, Any]) -> None:
         """Add a subscription."""
-        new = subscribe(read_id(id), self._read(filter), parameters)
-        content = self._content
-        with self._writing:
-            content.know_ids()
-            with content.lock:
-                self._begin()
-                content.require_new(new.id)
-                content.pending[new.id] = new
-                content.size += 1
-            self._merger.keep_up()
+        self.editor.add(subscribe(read_id(id), self._read(filter), parameters))
 
     def add_many(self, table: Any, filter: str | XPath | None) -> None:
         """Add the subscriptions of a table: all of them, or none."""
@@ -59,73 +48,19 @@ class Writer:
             expressions = self._expressions(table, filter)
             if not len(expressions.ids):
                 return
-            with self._writing:
-                content.know_ids()
+            with self.editor.writing():
                 with content.lock:
-                    self._begin()
+                    self.editor.begin()
                     content.require_all_new(expressions.ids)
                 segment = self._merger.compiled(cast(Any, [expressions]), [])
                 with self._merger.adding(), content.lock:
                     content.lives.append(Live(segment))
                     content.size += len(expressions.ids)
-        with self._writing:
-            self._merger.keep_up(looking=True)
+        self.editor.keep_up()
 
     def update(self, id: Id, parameters: Mapping[str, Any]) -> None:
         """Change parameters of a subscription."""
-        plain = read_id(id)
-        content = self._content
-        with self._writing:
-            content.know_ids()
-            with content.lock:
-                self._begin()
-                found = content.found(plain)
-                old = content.subscription(plain, found)
-                xpath: Any = old.filter
-                unknown = sorted(parameters.keys() - set(xpath.parameters))
-                if unknown:
-                    known = ", ".join(f"${name}" for name in xpath.parameters) or "none"
-                    raise ParameterError(
-                        f"the filter of {plain!r} has no parameter ${unknown[0]}; it has {known}"
-                    )
-                new = subscribe(plain, xpath, {**old.parameters, **parameters})
-                content.take_out(plain, found)
-                content.pending[plain] = new
-            self._merger.keep_up()
-
-    def remove(self, id: Id) -> None:
-        """Remove a subscription."""
-        plain = read_id(id)
-        content = self._content
-        with self._writing:
-            content.know_ids()
-            with content.lock:
-                self._begin()
-                content.take_out(plain, content.found(plain))
-                content.size -= 1
-            self._merger.keep_up()
-
-    def remove_many(self, ids: Iterable[Id] | pa.Array) -> None:
-        """Remove subscriptions: all of them, or none if one is unknown."""
-        leaving = read_ids(ids)
-        content = self._content
-        with self._writing:
-            content.know_ids()
-            with content.lock:
-                self._begin()
-                content.drop(leaving, content.locate(leaving))
-                content.size -= len(leaving)
-            self._merger.keep_up(looking=True)
-
-    def flush(self) -> None:
-        """Compile and merge everything into one segment, now."""
-        with self._writing:
-            self._merger.flush()
-
-    def _begin(self) -> None:
-        if self.read_only:
-            raise TidegateError("the index was opened to be read only")
-        self._content.changes += 1
+        self.editor.replace(id, lambda old: changed(old, parameters))
 
     def _read(self, filter: str | XPath) -> XPath:
         if isinstance(filter, XPath):
@@ -188,6 +123,18 @@ def subscribe(id: Id, xpath: XPath, parameters: Mapping[str, Any]) -> Subscripti
     bound = xpath.bind(**parameters) if parameters else xpath
     _ = bound.patterns  # what cannot be told is refused now
     return Subscription(id, cast(Filter, xpath), dict(parameters), cast(Filter, bound))
+
+
+def changed(old: Subscription, parameters: Mapping[str, Any]) -> Subscription:
+    """A subscription with other values of some of its parameters."""
+    xpath: Any = old.filter
+    unknown = sorted(parameters.keys() - set(xpath.parameters))
+    if unknown:
+        known = ", ".join(f"${name}" for name in xpath.parameters) or "none"
+        raise ParameterError(
+            f"the filter of {old.id!r} has no parameter ${unknown[0]}; it has {known}"
+        )
+    return subscribe(old.id, xpath, {**old.parameters, **parameters})
 
 
 def _rows(columns: pa.Table, forms: list[XPath], place: list[int]) -> tuple[list[Any], list[XPath]]:

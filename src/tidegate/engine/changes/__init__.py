@@ -2,5 +2,6 @@
 
 - `content`: what is in an index now
 - `merger`: how segments are added, and made one again, while readers and writers go on
-- `writer`: how subscriptions come, change and go
+- `editor`: how one change is made, whatever the filters say
+- `writer`: how subscriptions to events come, change and go
 """

@@ -20,7 +20,7 @@ from tidegate.engine.primitives.id_table import NOWHERE
 from tidegate.engine.segments.live import Live
 from tidegate.engine.segments.parameter_updates import Place
 from tidegate.engine.segments.segment import Alive, Segment
-from tidegate.engine.subscriptions.subscription import Id, Subscription
+from tidegate.engine.subscriptions.subscription import Id, Subscription, read_id
 from tidegate.errors import SubscriptionError
 
 Version: TypeAlias = tuple[tuple[Segment, Alive], ...]
@@ -29,7 +29,10 @@ Found: TypeAlias = Subscription | tuple[Live, int]
 
 
 class Content:
-    """The subscriptions of an index. But for `know_ids`, call it with the lock held."""
+    """The subscriptions of an index.
+
+    But for `has`, `get` and `know_ids`, call it with the lock held.
+    """
 
     def __init__(self) -> None:
         self.lock = threading.RLock()
@@ -38,6 +41,23 @@ class Content:
         self.size = 0
         self.kind: type | None = None  # of the ids
         self.changes = 0  # so far
+
+    def has(self, id: object) -> bool:
+        """Whether there is a subscription of that id."""
+        try:
+            plain = read_id(id)
+        except SubscriptionError:
+            return False
+        self.know_ids()
+        with self.lock:
+            return self.find(plain) is not None
+
+    def get(self, id: Id) -> Subscription:
+        """The subscription of that id; an unknown one is a `SubscriptionError`."""
+        plain = read_id(id)
+        self.know_ids()
+        with self.lock:
+            return self.subscription(plain, self.found(plain))
 
     def versions(self) -> Version:
         """What a reader takes along of the segments."""

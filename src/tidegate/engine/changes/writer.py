@@ -1,18 +1,15 @@
-"""How do subscriptions come, change and go?
+"""How do subscriptions to events come, change and go?
 
-One change at a time: writers that come together wait for each other, readers for no longer than it
-takes to note a change. A change has taken effect when its call returns, all of it or, if something
-is refused, nothing. Few subscriptions are left pending; many that come together are compiled at
-once, and added as a segment.
+Filters and tables are read here, and parameters changed; how a change is made is `editor`'s.
 """
 
-import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
 
 from tidegate.engine.changes.content import Content
+from tidegate.engine.changes.editor import Editor
 from tidegate.engine.changes.merger import SegmentMerger
 from tidegate.engine.primitives import background
 from tidegate.engine.primitives.gc_pause import put_off
@@ -24,38 +21,25 @@ from tidegate.engine.subscriptions.subscription import (
     Subscription,
     changed,
     id_array,
-    read_id,
     subscribe,
 )
-from tidegate.engine.subscriptions.table_columns import read_ids
 from tidegate.engine.subscriptions.table_reader import read_changes, read_table
-from tidegate.errors import TidegateError
 from tidegate.filters.filter import Filter
 from tidegate.filters.schema import Schema
 
 
 class Writer:
-    """Changes the content of an index."""
+    """Changes the content of an index of events."""
 
     def __init__(self, content: Content, merger: SegmentMerger, schema: Schema | None) -> None:
         self._content = content
         self._merger = merger
         self._schema = schema
-        self._writing = threading.Lock()  # held by one writer during its change
-        self.read_only = False
+        self.editor = Editor(content, merger)
 
     def add(self, id: Id, filter: str | Filter, parameters: Mapping[str, Any]) -> None:
         """Add a subscription."""
-        new = subscribe(id, filter, parameters, self._schema)
-        content = self._content
-        with self._writing:
-            content.know_ids()
-            with content.lock:
-                self._begin()
-                content.require_new(new.id)
-                content.pending[new.id] = new
-                content.size += 1
-            self._merger.keep_up()
+        self.editor.add(subscribe(id, filter, parameters, self._schema))
 
     def add_many(self, table: Any, filter: str | Filter | None) -> None:
         """Add the subscriptions of a table: all of them, or none."""
@@ -67,36 +51,24 @@ class Writer:
             ids = [block.ids for block in blocks]
             if singles:
                 ids.append(id_array([subscription.id for subscription in singles]))
-            with self._writing:
-                content.know_ids()
+            with self.editor.writing():
                 with content.lock:
-                    self._begin()
+                    self.editor.begin()
                     content.require_all_new(pa.concat_arrays(ids))
                 self._put(blocks, singles)
-        self._keep_up()
+        self.editor.keep_up()
 
     def update(self, id: Id, parameters: Mapping[str, Any]) -> None:
         """Change parameters of a subscription."""
-        plain = read_id(id)
-        content = self._content
-        with self._writing:
-            content.know_ids()
-            with content.lock:
-                self._begin()
-                found = content.found(plain)
-                new = changed(content.subscription(plain, found), parameters, self._schema)
-                content.take_out(plain, found)
-                content.pending[plain] = new
-            self._merger.keep_up()
+        self.editor.replace(id, lambda old: changed(old, parameters, self._schema))
 
     def update_many(self, table: Any) -> None:
         """Change the parameters a table has columns for, of the ids in it: all rows, or none."""
         ids, columns = read_changes(table)
         content = self._content
-        with background.first(), self._writing:
-            content.know_ids()
+        with background.first(), self.editor.writing():
             with content.lock:
-                self._begin()
+                self.editor.begin()
                 places = content.locate(ids)
                 pending = {
                     row: content.pending[ids[row].as_py()]
@@ -106,45 +78,7 @@ class Writer:
                 }
             blocks, singles = changed_rows(ids, columns, places, pending, self._schema)
             self._put(blocks, singles, ids, places)
-        self._keep_up()
-
-    def remove(self, id: Id) -> None:
-        """Remove a subscription."""
-        plain = read_id(id)
-        content = self._content
-        with self._writing:
-            content.know_ids()
-            with content.lock:
-                self._begin()
-                content.take_out(plain, content.found(plain))
-                content.size -= 1
-            self._merger.keep_up()
-
-    def remove_many(self, ids: Iterable[Id] | pa.Array) -> None:
-        """Remove subscriptions: all of them, or none if one is unknown."""
-        leaving = read_ids(ids)
-        content = self._content
-        with self._writing:
-            content.know_ids()
-            with content.lock:
-                self._begin()
-                content.drop(leaving, content.locate(leaving))
-                content.size -= len(leaving)
-            self._merger.keep_up(looking=True)
-
-    def flush(self) -> None:
-        """Compile and merge everything into one segment, now."""
-        with self._writing:
-            self._merger.flush()
-
-    def _begin(self) -> None:
-        if self.read_only:
-            raise TidegateError("the index was opened to be read only")
-        self._content.changes += 1
-
-    def _keep_up(self) -> None:
-        with self._writing:
-            self._merger.keep_up(looking=True)
+        self.editor.keep_up()
 
     def _put(
         self,
