@@ -282,7 +282,9 @@ def _tests(
         np.array(operators, np.uint8),
         np.array(numbers, np.float64),
         start,
-        np.frombuffer(b"".join(strings) or b"\0", np.uint8),
+        # an array of its own, which can be written as those of a file can: kernels are compiled
+        # for each sort of arrays anew
+        np.frombuffer(bytearray(b"".join(strings) or b"\0"), np.uint8),
     )
 
 

@@ -91,11 +91,17 @@ def _keys(ids: pa.Array) -> Keys:
     _, first, *rest = ids.buffers()
     if not pa.types.is_integer(ids.type):
         width: Any = np.int64 if pa.types.is_large_string(ids.type) else np.int32
-        starts = np.frombuffer(first or b"", width)[ids.offset : ids.offset + len(ids) + 1]
-        data = np.frombuffer(rest[0] or b"", np.uint8)
-        return Keys(starts, data, len(ids))
-    data = np.frombuffer(first or b"", np.uint8)[8 * ids.offset : 8 * (ids.offset + len(ids))]
-    return Keys(np.zeros(0, np.int32), data, len(ids))
+        starts = _read_only(first, width)[ids.offset : ids.offset + len(ids) + 1]
+        return Keys(starts, _read_only(rest[0], np.uint8), len(ids))
+    data = _read_only(first, np.uint8)[8 * ids.offset : 8 * (ids.offset + len(ids))]
+    return Keys(_read_only(None, np.int32), data, len(ids))
+
+
+def _read_only(buffer: pa.Buffer | None, kind: Any) -> NDArray[Any]:
+    """A buffer as an array; read-only, whatever it is: kernels are compiled for each sort anew."""
+    found = np.frombuffer(buffer or b"", kind)
+    found.setflags(write=False)
+    return found
 
 
 @inlined
