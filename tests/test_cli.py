@@ -28,6 +28,7 @@ COMMANDS = (
     "analyse",
     "cluster",
     "simulate",
+    "peers",
     "demo",
     "tour",
     "bench",

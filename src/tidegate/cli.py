@@ -17,6 +17,7 @@ from tidegate.commands.compare import compare
 from tidegate.commands.demo import demo
 from tidegate.commands.explain import explain
 from tidegate.commands.match import match
+from tidegate.commands.peers import peers
 from tidegate.commands.relate import relate
 from tidegate.commands.simulate import simulate
 from tidegate.commands.statistics import statistics
@@ -42,6 +43,7 @@ for command in (
     demo,
     simulate,
     compare,
+    peers,
     tour,
     bench,
 ):

@@ -9,6 +9,7 @@ A module for each command of `tidegate`, and what they have in common:
 - `cluster`: a command on a cluster of several processes on this machine
 - `explain`, `relate`: one filter, and two; `tour`: the language and the index, by examples
 - `simulate`: a network of brokers; `compare`: policies, on the same network and workload
+- `peers`: a network of peers without brokers
 - `demo`: a trading day on Spark; `bench`: our figures beside the alternatives'
 
 `tidegate.cli` puts them together.

@@ -9,7 +9,16 @@ without routing tables.
 - `neighbourhood`: who should be next to whom, by that
 - `messages`: what peers say to each other
 - `peer`: what a peer does about an event
-- `network`: what happens in a whole network of peers
+- `network`: what happens in a network of peers whose links are given
+
+Peers that find their place in a tree by containment:
+
+- `tree_messages`: what they say to each other
+- `branch`: who is next to a peer, and where events go; `quest`: which parent is best
+- `searching`, `joining`, `tree_peer`: how a peer searches, is taken in, leaves, and what it does
+  when others are gone
+- `simulation`: what happens in a network of peers that find each other
+- `scenario`, `outcome`, `picture`: such a network from a file, in figures, and drawn
 
 And what can be known of documents beforehand:
 

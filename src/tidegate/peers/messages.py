@@ -4,7 +4,7 @@ Messages, inputs and effects are values, as those of brokers are.
 """
 
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from tidegate.overlay.filter import Event
 
@@ -42,15 +42,27 @@ class Restart:
     """The peer runs again, with the memory it had; every link is down until it comes up."""
 
 
-Input: TypeAlias = Pass | LinkUp | LinkDown | Restart
+@dataclass(frozen=True, slots=True)
+class Tick:
+    """Time has passed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Contacts:
+    """Peers that may be there, for somebody who asked for them (`Seek`)."""
+
+    names: tuple[str, ...]
+
+
+Input: TypeAlias = Pass | LinkUp | LinkDown | Restart | Tick | Contacts
 
 
 @dataclass(frozen=True, slots=True)
 class Send:
-    """Send an event on a link."""
+    """Send a message to a peer, linked or not; it is lost if that is gone."""
 
     link: str
-    message: Pass
+    message: Any  # an event, or what the peers of an overlay say to each other
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,4 +74,28 @@ class Deliver:
     number: int
 
 
-Effect: TypeAlias = Send | Deliver
+@dataclass(frozen=True, slots=True)
+class Connect:
+    """Open a link to a peer, if there is none; from now on its end is told (`LinkDown`)."""
+
+    link: str
+
+
+@dataclass(frozen=True, slots=True)
+class Disconnect:
+    """Close a link, on both sides."""
+
+    link: str
+
+
+@dataclass(frozen=True, slots=True)
+class Seek:
+    """Find any peers that are there (`Contacts`)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gone:
+    """The peer has left; nothing comes after this."""
+
+
+Effect: TypeAlias = Send | Deliver | Connect | Disconnect | Seek | Gone

@@ -13,7 +13,7 @@ from typing import Final
 
 from tidegate.errors import TidegateError
 from tidegate.overlay.filter import Event, Filter, Kind
-from tidegate.peers.messages import Deliver, Effect, LinkUp, Pass
+from tidegate.peers.messages import Deliver, Effect, LinkUp, Pass, Send
 from tidegate.peers.neighbourhood import Links
 from tidegate.peers.peer import Peer, Settings
 from tidegate.simulate.clock import Clock
@@ -102,9 +102,10 @@ class PeerNetwork:
             if isinstance(effect, Deliver):
                 self._delivered.append(name)
                 continue
-            self._messages += 1
-            arrival = self.clock.now + self._delays[name, effect.link]
-            self.clock.at(arrival, self._arrive, (name, effect.link, effect.message))
+            if isinstance(effect, Send):
+                self._messages += 1
+                arrival = self.clock.now + self._delays[name, effect.link]
+                self.clock.at(arrival, self._arrive, (name, effect.link, effect.message))
 
     def _arrive(self, what: tuple[str, str, Pass]) -> None:
         source, name, message = what

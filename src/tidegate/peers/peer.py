@@ -26,7 +26,17 @@ from typing import Any, Final
 
 from tidegate.errors import TidegateError
 from tidegate.overlay.filter import Event, Filter, Kind, Plain
-from tidegate.peers.messages import Deliver, Effect, Input, LinkDown, LinkUp, Pass, Restart, Send
+from tidegate.peers.messages import (
+    Deliver,
+    Effect,
+    Input,
+    LinkDown,
+    LinkUp,
+    Pass,
+    Restart,
+    Send,
+    Tick,
+)
 
 FORMAT: Final = 1  # of snapshots
 
@@ -96,6 +106,8 @@ class Peer:
                 self._links.pop(link, None)
             case Restart():
                 self._links.clear()
+            case Tick():
+                pass  # nothing here depends on time
             case Pass() if link in self._links and self._fits(came):
                 return self._heard(link, came)
             case _:
@@ -182,9 +194,16 @@ class Peer:
         ]
 
     def _drawn(self, link: str, message: Pass) -> float:
-        """A number from 0 to below 1 that is the same each time."""
-        text = repr((self.name, link, message.publisher, message.number)).encode()
-        return int.from_bytes(blake2b(text, digest_size=6).digest()) / 2**48
+        return drawn(self.name, link, message.publisher, message.number)
+
+
+def drawn(*about: object) -> float:
+    """A number from 0 to below 1 that falls to what it is about, the same each time.
+
+    >>> drawn("ann", 1) == drawn("ann", 1) != drawn("ann", 2)
+    True
+    """
+    return int.from_bytes(blake2b(repr(about).encode(), digest_size=6).digest()) / 2**48
 
 
 def _is_name(value: Any) -> bool:
