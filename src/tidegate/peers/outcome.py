@@ -58,9 +58,8 @@ class Outcome:
             table.add_row("events", f"{self.events:,} in {self.event_messages:,} messages")
             table.add_row("deliveries", f"{self.delivered:,} of {self.wanted:,} wanted")
             table.add_row("false positives", f"{self.in_vain / population:.2%} of all peers")
-            table.add_row(
-                "false negatives", f"{_share(self.missed, self.wanted):.2%} of the wanting"
-            )
+            missed = _share(self.missed, self.wanted)
+            table.add_row("false negatives", f"{missed:.2%} of those who want it")
         out.print(table)
 
 
