@@ -51,9 +51,22 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Let the garbage collector pass over what thousands of tests and their modules are made of.
+    """Let the garbage collector pass over what thousands of tests and their modules are made of."""
+    settle()
 
-    Benchmarks collect before they measure, and took most of their time in tests for that.
+
+@pytest.fixture(scope="module", autouse=True)
+def settled() -> Iterator[None]:
+    """Let it pass over what the tests of a file have left, too."""
+    yield
+    settle()
+
+
+def settle() -> None:
+    """Collect what can be, and never look at the rest again.
+
+    Caches and imports add up to millions of objects, and every full collection goes over all of
+    them. Benchmarks collect before they measure, and took most of their time in tests for that.
     """
     gc.collect()
     gc.freeze()
