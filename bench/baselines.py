@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from pyspark.sql import DataFrame, SparkSession
 
-    from tidegate.lab.matching import Integers, Points, Ranges, Shape, Trees
+    from tidegate.lab.workloads.matching import Integers, Points, Ranges, Shape, Trees
 
     Pairs = tuple[NDArray[np.int64], NDArray[np.int64]]  # the rows of events, and of subscriptions
 

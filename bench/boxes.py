@@ -26,7 +26,7 @@ from tidegate.algebra.normal import boxes
 from tidegate.engine.boxes.box_store import BoxStore
 from tidegate.filters.expression import And, Operator, Predicate
 from tidegate.filters.filter import Filter
-from tidegate.lab.workloads import rectangles
+from tidegate.lab.workloads.rectangles import rectangles
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

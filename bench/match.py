@@ -32,15 +32,15 @@ from bench.baselines import (
 )
 from bench.figure import Figure, timed
 from tidegate.engine.index import Index
-from tidegate.lab.matching import PADRES_A, PADRES_B, Padres, Trees, padres, trees
-from tidegate.lab.trade import Trade, trade
+from tidegate.lab.workloads.matching import PADRES_A, PADRES_B, Padres, Trees, padres, trees
+from tidegate.lab.workloads.trade import Trade, trade
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from pyspark.sql import SparkSession
 
-    from tidegate.lab.matching import Ranges
+    from tidegate.lab.workloads.matching import Ranges
 
     Way = tuple[Callable[[], object], int]  # to match events, and how many
 

@@ -28,8 +28,8 @@ import numpy as np
 import tidegate as tg
 from bench.boxes import sparse
 from bench.figure import Figure, timed
-from tidegate.lab.matching import ATTRIBUTES, PADRES_B, padres
-from tidegate.lab.trade import VENUES, narrowed, trade
+from tidegate.lab.workloads.matching import ATTRIBUTES, PADRES_B, padres
+from tidegate.lab.workloads.trade import VENUES, narrowed, trade
 from tidegate.overlay.attribute_filter import AttributeFilter
 from tidegate.overlay.attributes import Attributes
 from tidegate.overlay.broker import Broker

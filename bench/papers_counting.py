@@ -4,8 +4,8 @@ The experiment of Bittner, Hinze, "Subscription Tree Pruning: A Structure-Indepe
 Optimization for General-Purpose Publish/Subscribe Systems" (OTM 2006), section 5.3: 200,000
 subscriptions to book auctions, of each of three classes and of all of them, in one broker, as they
 are and after shares of all prunings. The paper does not print how its values are drawn
-(`lab.auctions` says how ours are), so what can be compared is the shape: how associations, the time
-of an event, and the share of events that match change with pruning.
+(`lab.workloads.auctions` says how ours are), so what can be compared is the shape: how
+associations, the time of an event, and the share of events that match change with pruning.
 
 Beside the counting table stand a scan that asks one filter after the other, and our `Index`, both
 for the subscriptions as they are. All of them must find the same there; a pruned table must find at
@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Any
 from bench.figure import Figure, timed
 from tidegate.engine.boxes.box_store import BoxStore
 from tidegate.engine.index import Index
-from tidegate.lab.auctions import CLASSES, auctions
-from tidegate.lab.padres import set_a
+from tidegate.lab.workloads.auctions import CLASSES, auctions
+from tidegate.lab.workloads.padres import set_a
 from tidegate.papers.counting.counting_table import CountingTable
 from tidegate.papers.scan import Scan
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tidegate.filters.filter import Filter
-    from tidegate.lab.auctions import Auctions
+    from tidegate.lab.workloads.auctions import Auctions
 
     Events = list[dict[str, Any]]
 

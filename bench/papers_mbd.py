@@ -2,10 +2,10 @@
 
 The experiments of Li, Hou and Jacobsen, "A Unified Approach to Routing, Covering and Merging in
 Publish/Subscribe Systems based on Modified Binary Decision Diagrams" (2005), section 6: sets A and
-B of 200,000 subscriptions each (`lab.padres` says how ours are drawn, and what the paper leaves
-open), routed as they are, after covering, and after merging (`papers_routing`, `papers_merging`);
-and what it takes to insert a subscription, with and without the table of dependencies, in one phase
-and in two (Fig. 13). What is found is checked against the box store.
+B of 200,000 subscriptions each (`lab.workloads.padres` says how ours are drawn, and what the paper
+leaves open), routed as they are, after covering, and after merging (`papers_routing`,
+`papers_merging`); and what it takes to insert a subscription, with and without the table of
+dependencies, in one phase and in two (Fig. 13). What is found is checked against the box store.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from bench.papers_routing import routing
 from tidegate.engine.boxes.box_store import BoxStore
 from tidegate.filters.expression import predicates
 from tidegate.filters.meaning import allowed
-from tidegate.lab import padres
+from tidegate.lab.workloads import padres
 from tidegate.papers.mbd.mbd import MBD
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from bench.papers_routing import Events
     from tidegate.filters.filter import Filter
-    from tidegate.lab.matching import Padres
+    from tidegate.lab.workloads.matching import Padres
 
 SUBSCRIPTIONS = padres.SUBSCRIPTIONS
 FEWER = padres.FEWER  # for imperfect merging

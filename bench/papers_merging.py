@@ -14,7 +14,7 @@ from bench.papers_routing import routing
 from tidegate.algebra.distribution import Uniform
 from tidegate.filters.expression import Operator, Predicate
 from tidegate.filters.filter import Filter
-from tidegate.lab import padres
+from tidegate.lab.workloads import padres
 from tidegate.papers.mbd.mbd import MBD
 from tidegate.papers.mbd.order import Criterion
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from bench.papers_routing import Events, Table
-    from tidegate.lab.matching import Padres
+    from tidegate.lab.workloads.matching import Padres
     from tidegate.papers.mbd.order import Order
 
 FEWER = padres.FEWER  # for imperfect merging

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING
 import tidegate as tg
 from bench.figure import Figure
 from tidegate.algebra.normal import boxes
-from tidegate.lab import padres
-from tidegate.lab.matching import trees
+from tidegate.lab.workloads import padres
+from tidegate.lab.workloads.matching import trees
 from tidegate.papers.counting.counting_table import CountingTable
 from tidegate.papers.mbd.mbd import MBD
 from tidegate.papers.poset.poset import Poset

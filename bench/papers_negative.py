@@ -25,7 +25,7 @@ from tidegate.algebra.normal import boxes
 from tidegate.algebra.union import Union
 from tidegate.engine.boxes.box_store import BoxStore
 from tidegate.engine.boxes.integer_boxes import IntegerBoxes
-from tidegate.lab.workloads import EXPONENT, Rectangles, rectangles
+from tidegate.lab.workloads.rectangles import EXPONENT, Rectangles, rectangles
 from tidegate.papers.negative import ApproximateNegativeSpace, ExactNegativeSpace, Forwarding
 from tidegate.papers.negative.approximate import CHOICES
 

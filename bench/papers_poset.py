@@ -1,8 +1,8 @@
 """What does it cost to keep filters under the filters that cover them, and to move them there?
 
 Two workloads. *trade*: alert rules on symbols, popular by Zipf's law, with ranges of prices
-(`lab.trade`); more than half of them are roots. *nested*: ranges in ranges, eight in each, put in
-in random order: the heap of degree d that the paper reckons with.
+(`lab.workloads.trade`); more than half of them are roots. *nested*: ranges in ranges, eight in
+each, put in in random order: the heap of degree d that the paper reckons with.
 
 At each size, filters are added and removed one by one. Then their limits move: a third of them
 become wider, a third narrower, a third shift. In place, that is `Poset.update`; the baseline takes
@@ -29,7 +29,7 @@ from bench.figure import Figure, timed
 from tidegate.algebra.normal import boxes
 from tidegate.engine.boxes.box_store import BoxStore
 from tidegate.filters.filter import Filter
-from tidegate.lab.trade import trade
+from tidegate.lab.workloads.trade import trade
 from tidegate.papers.poset.poset import Poset
 from tidegate.papers.scan import Scan
 

@@ -1,10 +1,10 @@
 """Are the papers' workloads drawn as the papers describe theirs?
 
-How many subscriptions of sets A and B (`tidegate.lab.padres`) another one covers, which is what
-their free choices were fitted to, counted exactly; and how many subscriptions of each class of book
-auctions (`tidegate.lab.auctions`) match an event; and how many negative rectangles those of
-`tidegate.lab.workloads` leave, which their exponent was chosen by. There is nothing to be faster
-than: what the paper prints stands in the note.
+How many subscriptions of sets A and B (`tidegate.lab.workloads.padres`) another one covers, which
+is what their free choices were fitted to, counted exactly; and how many subscriptions of each class
+of book auctions (`tidegate.lab.workloads.auctions`) match an event; and how many negative
+rectangles those of `tidegate.lab.workloads.rectangles` leave, which their exponent was chosen by.
+There is nothing to be faster than: what the paper prints stands in the note.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ import numpy as np
 
 from bench.baselines import NegativeSpace
 from bench.figure import Figure
-from tidegate.lab import padres
-from tidegate.lab.auctions import CLASSES, auctions
-from tidegate.lab.covered import covered_share
-from tidegate.lab.workloads import DOMAIN, EXPONENT, rectangles
+from tidegate.lab.workloads import padres
+from tidegate.lab.workloads.auctions import CLASSES, auctions
+from tidegate.lab.workloads.covered import covered_share
+from tidegate.lab.workloads.rectangles import DOMAIN, EXPONENT, rectangles
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tidegate.lab.auctions import Auctions
+    from tidegate.lab.workloads.auctions import Auctions
 
 SUBSCRIPTIONS = padres.SUBSCRIPTIONS
 FEWER = padres.FEWER

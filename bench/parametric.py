@@ -1,21 +1,23 @@
 """What is saved when subscriptions that move are updated, and not cancelled and made anew?
 
-**One update.** 200,000 subscriptions of traders (`lab.trading`, with more of them and finer prices)
-are registered by a client at one broker, under covering, with one neighbour. Then limits move a
-little, up or down: each time, a message with the new constant comes in, is read, and is handled to
-the end, and so is what the neighbour answers. Baseline: two messages, one that cancels the
-subscription, and one with the whole new filter. Subscriptions that **stand for others** are
-forwarded, and others hang under them; those that are **covered** are not forwarded. The same with
-the poset of the paper, and fewer subscriptions: to register so many there would take half an hour.
+**One update.** 200,000 subscriptions of traders (`lab.workloads.trading`, with more of them and
+finer prices) are registered by a client at one broker, under covering, with one neighbour. Then
+limits move a little, up or down: each time, a message with the new constant comes in, is read, and
+is handled to the end, and so is what the neighbour answers. Baseline: two messages, one that
+cancels the subscription, and one with the whole new filter. Subscriptions that **stand for others**
+are forwarded, and others hang under them; those that are **covered** are not forwarded. The same
+with the poset of the paper, and fewer subscriptions: to register so many there would take half an
+hour.
 
-**Networks.** Algorithmic trading (`lab.trading`) and highway traffic (`lab.highway`) are simulated
-with 10 to 1,000 updates a second at each broker that has subscribers, as the paper counts them, by
-each strategy, on our index and on the poset (`lab.reaction`). Time is that of the simulator's
-clock: 10 ms for each link, and for a broker the CPU time that handling takes on this machine, and
-140 ns for each byte of a message, to read or write it (`CostModel`, from `calibrate`). Baseline:
-subscribe first, the re-subscription that loses nothing; the others are in the notes. Throughput is
-how many events a second could be published before a broker is busy all the time; 0 says that there
-is one that does not keep up with the updates alone.
+**Networks.** Algorithmic trading (`lab.workloads.trading`) and highway traffic
+(`lab.workloads.highway`) are simulated with 10 to 1,000 updates a second at each broker that has
+subscribers, as the paper counts them, by each strategy, on our index and on the poset
+(`lab.reaction`). Time is that of the simulator's clock: 10 ms for each link, and for a broker the
+CPU time that handling takes on this machine, and 140 ns for each byte of a message, to read or
+write it (`CostModel`, from `calibrate`). Baseline: subscribe first, the re-subscription that loses
+nothing; the others are in the notes. Throughput is how many events a second could be published
+before a broker is busy all the time; 0 says that there is one that does not keep up with the
+updates alone.
 
 Jayaram, Jayalath, Eugster (Middleware 2010) report up to 6 times less delay until the first new
 event, up to 6 times fewer spurious events, up to 8 times the throughput, and 2.25 times at 1,000
@@ -28,9 +30,9 @@ import random
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bench.figure import Figure, timed
-from tidegate.lab.highway import Highway
 from tidegate.lab.reaction import Outcome, react
-from tidegate.lab.trading import Trading
+from tidegate.lab.workloads.highway import Highway
+from tidegate.lab.workloads.trading import Trading
 from tidegate.overlay.attribute_filter import AttributeFilter
 from tidegate.overlay.attribute_template import AttributeTemplate
 from tidegate.overlay.attributes import Attributes
@@ -44,7 +46,7 @@ from tidegate.simulate.cost import CostModel
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from tidegate.lab.movement import Movement
+    from tidegate.lab.workloads.movement import Movement
     from tidegate.overlay.filter import Filter
     from tidegate.overlay.policy.covering import Covering
 

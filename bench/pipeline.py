@@ -22,8 +22,8 @@ import pyarrow.parquet as pq
 from bench.baselines import SparkJoin, spark_session
 from bench.figure import Figure
 from bench.processes import private_memory
-from tidegate.lab.matching import PADRES_B, padres
-from tidegate.lab.trade import Trade, narrowed, trade
+from tidegate.lab.workloads.matching import PADRES_B, padres
+from tidegate.lab.workloads.trade import Trade, narrowed, trade
 from tidegate.pipeline import Store
 from tidegate.pipeline.bases import catalog, compile_job
 from tidegate.pipeline.kinds.attributes import Attributes
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from tidegate.lab.matching import Padres
+    from tidegate.lab.workloads.matching import Padres
 
 SEED = 11
 RULES = 1_000_000  # of trade

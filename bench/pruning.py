@@ -2,8 +2,8 @@
 
 The experiments of Bittner, Hinze, "Subscription Tree Pruning: A Structure-Independent Routing
 Optimization for General-Purpose Publish/Subscribe Systems" (OTM 2006), section 5. The paper does
-not print how its values are drawn (`lab.auctions` says how ours are), so shapes can be compared,
-and numbers stand beside each other.
+not print how its values are drawn (`lab.workloads.auctions` says how ours are), so shapes can be
+compared, and numbers stand beside each other.
 
 **One broker.** 200,000 subscriptions of each class and of all of them, kept by counting, are pruned
 to shares of all prunings in steps of a hundredth. Selectivities are counted from the same 100,000
@@ -40,7 +40,7 @@ from bench.figure import Figure, timed
 from bench.papers_counting import PRINTED, PRINTED_IN_A_NETWORK, warm_up
 from tidegate.algebra.event_sample import EventSample
 from tidegate.filters.expression import predicates
-from tidegate.lab.auctions import CLASSES, auctions
+from tidegate.lab.workloads.auctions import CLASSES, auctions
 from tidegate.overlay.attribute_filter import AttributeFilter
 from tidegate.overlay.attribute_index import AttributeIndex
 from tidegate.overlay.attribute_pruner import SAMPLE
@@ -58,7 +58,7 @@ from tidegate.simulate.topology import line
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tidegate.lab.auctions import Auctions
+    from tidegate.lab.workloads.auctions import Auctions
     from tidegate.overlay.broker import Broker
 
 SUBSCRIPTIONS = int(os.environ.get("TIDEGATE_PRUNING", "200000"))

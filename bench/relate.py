@@ -13,7 +13,7 @@ import tidegate as tg
 from bench.baselines import NegativeSpace, covers_by_predicates
 from bench.figure import Figure, timed
 from tidegate.algebra.normal import boxes
-from tidegate.lab.workloads import DOMAIN, rectangles
+from tidegate.lab.workloads.rectangles import DOMAIN, rectangles
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

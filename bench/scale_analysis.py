@@ -1,10 +1,10 @@
 """How long does it take to analyse many subscriptions, and is all found that was planted?
 
-`figures` makes a store of subscriptions whose redundancy is known (`lab.redundant`), analyses it on
-two cores, and compares what is found with what was planted. `mixed_figures` does the same for
-templates and texts of many shapes with events (`lab.mixed`), of which nobody knows what is
-redundant. Memory is the sum of the proportional set sizes (PSS) of all processes, Java's and the
-workers', sampled every second; processor time is that of all of them.
+`figures` makes a store of subscriptions whose redundancy is known (`lab.workloads.redundant`),
+analyses it on two cores, and compares what is found with what was planted. `mixed_figures` does the
+same for templates and texts of many shapes with events (`lab.workloads.mixed`), of which nobody
+knows what is redundant. Memory is the sum of the proportional set sizes (PSS) of all processes,
+Java's and the workers', sampled every second; processor time is that of all of them.
 
     python -c "from bench.scale_analysis import main; main(1_000_000)"
     python -c "from bench.scale_analysis import mixed_main; mixed_main(500_000)"
@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING
 
 from bench.figure import Figure
 from bench.processes import cpu_seconds, watched
-from tidegate.lab import mixed
-from tidegate.lab.redundant import SCHEMA, redundant
+from tidegate.lab.workloads import mixed
+from tidegate.lab.workloads.redundant import SCHEMA, redundant
 from tidegate.pipeline.analysis.jobs import analyse
 from tidegate.pipeline.spark.session import session
 from tidegate.pipeline.store.store import Store

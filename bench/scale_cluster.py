@@ -25,7 +25,7 @@ import pyarrow.parquet as pq
 import tidegate
 from bench.figure import Figure
 from bench.processes import cpu_seconds, executor, private_memory
-from tidegate.lab.trade import Trade, trade
+from tidegate.lab.workloads.trade import Trade, trade
 from tidegate.pipeline import Store
 from tidegate.pipeline.bases import compile_job
 from tidegate.pipeline.kinds.attributes import Attributes

@@ -25,7 +25,7 @@ import pyarrow.parquet as pq
 
 from bench.figure import Figure
 from bench.processes import watched
-from tidegate.lab.trade import Trade, trade
+from tidegate.lab.workloads.trade import Trade, trade
 
 SEED = 11
 SIZES = (1_000_000, 3_000_000, 10_000_000)

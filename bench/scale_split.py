@@ -18,8 +18,8 @@ import pyarrow as pa
 
 import tidegate as tg
 from bench.figure import Figure, timed
-from tidegate.lab.matching import PADRES_B, padres
-from tidegate.lab.trade import trade
+from tidegate.lab.workloads.matching import PADRES_B, padres
+from tidegate.lab.workloads.trade import trade
 from tidegate.pipeline import Store
 from tidegate.pipeline.bases.summary_index import summary_index, visited
 from tidegate.pipeline.kinds.attributes import Attributes

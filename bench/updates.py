@@ -1,9 +1,9 @@
 """What does it cost to keep an index: to build, store, open, share and change it?
 
-All of it on the alert rules of `lab.trade`; there is nothing to compare with but the aims. Changes
-are made while another thread matches, and are timed by the clock on the wall, as are two threads
-that match at once; all else is CPU time. Matches are compared with those of a scan before and after
-the changes.
+All of it on the alert rules of `lab.workloads.trade`; there is nothing to compare with but the
+aims. Changes are made while another thread matches, and are timed by the clock on the wall, as are
+two threads that match at once; all else is CPU time. Matches are compared with those of a scan
+before and after the changes.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ import tidegate as tg
 from bench.baselines import BruteForce, assert_same, pairs_of
 from bench.figure import Figure, timed
 from tidegate.engine.index import Index
-from tidegate.lab.trade import trade
+from tidegate.lab.workloads.trade import trade
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

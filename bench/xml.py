@@ -4,7 +4,7 @@ Documents of 3.7 KB of the News Industry Text Format are read and matched with s
 one core. Costs are **multiples of a bare parse**: what expat takes to read the same documents, in
 the same run, without telling anybody. Documents and paths are those of the field, if they are at
 hand, else made up from a DTD of the same shape; patterns with predicates (`[@a=7]`), with a branch,
-and with both and a predicate in the branch, are drawn by `tidegate.lab.xml_paths`.
+and with both and a predicate in the branch, are drawn by `tidegate.lab.workloads.xml_paths`.
 
 *Seen* documents have been matched before, so the automata know their states; *unseen* ones come
 when half of all documents have been. The ids of some patterns are compared with what lxml says of
@@ -37,9 +37,9 @@ from tidegate.documents.reading.reader import Reader
 from tidegate.documents.reading.rows import rows_of
 from tidegate.documents.tree import read
 from tidegate.documents.xpath import parse_xpath
-from tidegate.lab.dtds import data_folder, news
-from tidegate.lab.xml_documents import DocumentChoices, DocumentSource
-from tidegate.lab.xml_paths import PathChoices, PathSource
+from tidegate.lab.workloads.dtds import data_folder, news
+from tidegate.lab.workloads.xml_documents import DocumentChoices, DocumentSource
+from tidegate.lab.workloads.xml_paths import PathChoices, PathSource
 from tidegate.papers.xtrie.xtrie import XTrie
 
 if TYPE_CHECKING:

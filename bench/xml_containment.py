@@ -25,8 +25,8 @@ from tidegate.documents.meaning import pattern_of
 from tidegate.documents.parser import parse
 from tidegate.documents.pattern import Branch, Distance, Node
 from tidegate.documents.xpath import parse_xpath
-from tidegate.lab.dtds import news
-from tidegate.lab.xml_patterns import PatternChoices, PatternSource
+from tidegate.lab.workloads.dtds import news
+from tidegate.lab.workloads.xml_patterns import PatternChoices, PatternSource
 from tidegate.papers.xsearch.factorization import FactorizationTree
 from tidegate.papers.xsearch.xsearch import XSearch
 

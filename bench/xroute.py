@@ -29,9 +29,9 @@ from typing import TYPE_CHECKING
 
 from bench.figure import Figure
 from bench.xroute_network import Overlay
-from tidegate.lab.dtds import news
-from tidegate.lab.xml_documents import DocumentChoices, DocumentSource
-from tidegate.lab.xml_patterns import PatternChoices, PatternSource
+from tidegate.lab.workloads.dtds import news
+from tidegate.lab.workloads.xml_documents import DocumentChoices, DocumentSource
+from tidegate.lab.workloads.xml_patterns import PatternChoices, PatternSource
 from tidegate.overlay.patterns import Patterns
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tidegate.algebra.coverage import Coverage
-from tidegate.lab.workloads import rectangles
+from tidegate.lab.workloads.rectangles import rectangles
 
 Box: TypeAlias = tuple[tuple[int, ...], tuple[int, ...]]
 

@@ -16,7 +16,7 @@ from tidegate.console import out
 from tidegate.lab.comparison import probes, trial
 from tidegate.lab.comparison.columns import TELLS
 from tidegate.lab.comparison.contestants import CONTESTANTS
-from tidegate.lab.sources import SOURCES
+from tidegate.lab.workloads.sources import SOURCES
 from tidegate.overlay.policy.covering import Covering
 from tidegate.simulate.scenario import load
 

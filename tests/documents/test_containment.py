@@ -16,8 +16,8 @@ from tidegate.documents.models import covers_exactly
 from tidegate.documents.pattern import Pattern
 from tidegate.documents.tree import read
 from tidegate.documents.xpath import XPath, parse_xpath
-from tidegate.lab.dtds import made_up
-from tidegate.lab.xml_patterns import PatternChoices, PatternSource
+from tidegate.lab.workloads.dtds import made_up
+from tidegate.lab.workloads.xml_patterns import PatternChoices, PatternSource
 
 LONG = os.environ.get("TIDEGATE_LONG") == "1"
 

@@ -6,7 +6,7 @@ import pytest
 
 from tidegate.documents.dtd import Attribute, Group, Named, parse_dtd
 from tidegate.errors import DocumentError
-from tidegate.lab.dtds import made_up
+from tidegate.lab.workloads.dtds import made_up
 
 
 def test_content_models_and_attributes_are_read() -> None:

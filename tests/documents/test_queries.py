@@ -12,9 +12,9 @@ from lxml import etree
 
 from tidegate.documents.tree import read
 from tidegate.documents.xpath import parse_xpath
-from tidegate.lab.dtds import data_folder, news
-from tidegate.lab.xml_documents import DocumentChoices, DocumentSource
-from tidegate.lab.xml_patterns import PatternChoices, PatternSource
+from tidegate.lab.workloads.dtds import data_folder, news
+from tidegate.lab.workloads.xml_documents import DocumentChoices, DocumentSource
+from tidegate.lab.workloads.xml_patterns import PatternChoices, PatternSource
 
 LONG = os.environ.get("TIDEGATE_LONG") == "1"
 FOLDER = data_folder() / "xml"

@@ -30,7 +30,7 @@ from tidegate.engine.index import Index
 from tidegate.engine.scan import ScanIndex
 from tidegate.engine.subscriptions.subscription import Id
 from tidegate.errors import TidegateError
-from tidegate.lab.trade import trade
+from tidegate.lab.workloads.trade import trade
 
 SIZES = (0, 1, 63, 64, 65, 511, 512, 513)
 

@@ -22,7 +22,7 @@ from tidegate.engine.changes import merger
 from tidegate.engine.index import Index
 from tidegate.engine.segments import parameter_updates
 from tidegate.engine.subscriptions import subscription
-from tidegate.lab.trade import trade
+from tidegate.lab.workloads.trade import trade
 
 SECONDS = 0.4  # of each history
 READERS = 3

@@ -7,8 +7,8 @@ import pytest
 
 import tidegate as tg
 from tidegate.filters.expression import And, Node, Operator, Or, predicates
-from tidegate.lab.auctions import CLASSES, PATTERNS, Auctions, auctions
-from tidegate.lab.books import ATTRIBUTES, Books, Market
+from tidegate.lab.workloads.auctions import CLASSES, PATTERNS, Auctions, auctions
+from tidegate.lab.workloads.books import ATTRIBUTES, Books, Market
 
 PRINTED = {1: (6, 3, 1), 2: (12, 8, 2), 3: (7, 3, 3)}  # predicates, ANDs, ORs
 

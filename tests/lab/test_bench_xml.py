@@ -7,9 +7,9 @@ import pytest
 from bench import xml
 from tidegate.documents.dtd import DTD
 from tidegate.documents.xpath import parse_xpath
-from tidegate.lab.dtds import made_up
-from tidegate.lab.xml_documents import DocumentChoices, DocumentSource
-from tidegate.lab.xml_paths import PathChoices, PathSource
+from tidegate.lab.workloads.dtds import made_up
+from tidegate.lab.workloads.xml_documents import DocumentChoices, DocumentSource
+from tidegate.lab.workloads.xml_paths import PathChoices, PathSource
 
 
 @pytest.fixture(autouse=True)

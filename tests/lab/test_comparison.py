@@ -17,8 +17,8 @@ from tidegate.lab.comparison.contestants import CONTESTANTS, PLAIN, chosen
 from tidegate.lab.comparison.measures import Comparison, compare
 from tidegate.lab.comparison.probes import CLASSES, SCHEMA, handled, probes
 from tidegate.lab.comparison.trial import trial
-from tidegate.lab.sources import DIMENSIONS, SOURCES
-from tidegate.lab.workloads import Rectangles, rectangles
+from tidegate.lab.workloads.rectangles import Rectangles, rectangles
+from tidegate.lab.workloads.sources import DIMENSIONS, SOURCES
 from tidegate.overlay.filter import Event
 from tidegate.overlay.policy import Choice
 from tidegate.overlay.policy.covering import Covering

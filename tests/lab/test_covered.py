@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 import tidegate as tg
 from tidegate.engine.boxes.box_store import BoxStore
-from tidegate.lab.covered import covered_share, uncovered
-from tidegate.lab.matching import Padres
-from tidegate.lab.padres import Choices, conjunctions
+from tidegate.lab.workloads.covered import covered_share, uncovered
+from tidegate.lab.workloads.matching import Padres
+from tidegate.lab.workloads.padres import Choices, conjunctions
 
 WIDE = Choices(fewest=1, most=3, core=4, popularity=20.0, equalities=0.5)
 

@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 
 import tidegate as tg
 from tidegate.filters.expression import Operator, Or, predicates
-from tidegate.lab import mixed
+from tidegate.lab.workloads import mixed
 from tidegate.pipeline import Store
 
 

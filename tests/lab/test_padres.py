@@ -9,9 +9,9 @@ import tidegate as tg
 from bench.baselines import BruteForce
 from tidegate.algebra.distribution import Uniform, probability
 from tidegate.filters.expression import Operator, predicates
-from tidegate.lab.covered import covered_share
-from tidegate.lab.matching import ATTRIBUTES
-from tidegate.lab.padres import (
+from tidegate.lab.workloads.covered import covered_share
+from tidegate.lab.workloads.matching import ATTRIBUTES
+from tidegate.lab.workloads.padres import (
     DISTINCT_A,
     DISTINCT_B,
     SUBSCRIPTIONS,

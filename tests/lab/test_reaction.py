@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from tidegate.lab import reaction
-from tidegate.lab.highway import Highway
-from tidegate.lab.movement import Columns, Movement, columns
 from tidegate.lab.reaction import Run, react
-from tidegate.lab.trading import Trading
+from tidegate.lab.workloads.highway import Highway
+from tidegate.lab.workloads.movement import Columns, Movement, columns
+from tidegate.lab.workloads.trading import Trading
 from tidegate.overlay.attributes import Attributes
 from tidegate.overlay.client import Client
 from tidegate.overlay.strategy import STRATEGIES

@@ -5,7 +5,7 @@ import pytest
 
 import tidegate as tg
 from bench.baselines import BruteForce, NegativeSpace
-from tidegate.lab.workloads import DOMAIN, Ranks, Rectangles, rectangles
+from tidegate.lab.workloads.rectangles import DOMAIN, Ranks, Rectangles, rectangles
 
 
 @pytest.mark.parametrize("ranks", ["ascending", "descending", "shuffled"])

@@ -10,7 +10,7 @@ from rich.console import Console
 import tidegate as tg
 from tidegate.engine.scan import ScanIndex
 from tidegate.lab import tour
-from tidegate.lab.trade import trade
+from tidegate.lab.workloads.trade import trade
 
 
 def said() -> str:

@@ -10,8 +10,16 @@ import tidegate as tg
 from bench.baselines import BruteForce, DuckJoin, TreeScan, assert_same
 from tidegate.engine.subscriptions.table_reader import read_table
 from tidegate.filters.expression import Or, predicates
-from tidegate.lab.matching import ATTRIBUTES, PADRES_A, PADRES_B, Padres, Trees, padres, trees
-from tidegate.lab.trade import Trade, trade
+from tidegate.lab.workloads.matching import (
+    ATTRIBUTES,
+    PADRES_A,
+    PADRES_B,
+    Padres,
+    Trees,
+    padres,
+    trees,
+)
+from tidegate.lab.workloads.trade import Trade, trade
 
 Matches = set[tuple[int, int]]
 

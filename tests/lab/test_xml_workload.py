@@ -6,9 +6,9 @@ from statistics import mean
 
 from lxml import etree
 
-from tidegate.lab.dtds import NITF, data_folder, made_up, news
-from tidegate.lab.xml_documents import DocumentChoices, DocumentSource
-from tidegate.lab.xml_patterns import PatternChoices, PatternSource
+from tidegate.lab.workloads.dtds import NITF, data_folder, made_up, news
+from tidegate.lab.workloads.xml_documents import DocumentChoices, DocumentSource
+from tidegate.lab.workloads.xml_patterns import PatternChoices, PatternSource
 
 AT_HAND = (data_folder() / NITF).exists()
 

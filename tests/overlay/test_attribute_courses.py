@@ -14,7 +14,7 @@ from tests.overlay.test_attribute_pruner import EVERY, conditions, learned
 from tidegate.algebra.prune import best_pruning
 from tidegate.filters.expression import Truth, predicates
 from tidegate.filters.filter import Filter as InLanguage
-from tidegate.lab.auctions import CLASSES, auctions
+from tidegate.lab.workloads.auctions import CLASSES, auctions
 from tidegate.overlay.attribute_courses import MOST_PREDICATES
 from tidegate.overlay.attribute_filter import AttributeFilter
 from tidegate.overlay.attribute_pruner import AttributePruner

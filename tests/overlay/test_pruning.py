@@ -10,7 +10,7 @@ from tests.overlay.words import WORDS, WordKind, WordPruner, Words
 from tidegate.engine.index import Index
 from tidegate.errors import TidegateError
 from tidegate.filters.schema import Schema
-from tidegate.lab.auctions import CLASSES, auctions
+from tidegate.lab.workloads.auctions import CLASSES, auctions
 from tidegate.overlay.attribute_filter import AttributeFilter
 from tidegate.overlay.attributes import Attributes
 from tidegate.overlay.broker import Broker

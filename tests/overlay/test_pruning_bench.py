@@ -6,7 +6,7 @@ import json
 import pytest
 
 from bench import pruning
-from tidegate.lab.auctions import auctions
+from tidegate.lab.workloads.auctions import auctions
 from tidegate.overlay.filter import Event
 from tidegate.overlay.policy.sources import Source
 from tidegate.overlay.table import Table

@@ -21,7 +21,7 @@ from tests.papers.agreement import SCHEMAS, agree
 from tidegate.algebra.normal import boxes
 from tidegate.errors import SchemaError
 from tidegate.filters.expression import predicates
-from tidegate.lab.padres import set_a
+from tidegate.lab.workloads.padres import set_a
 from tidegate.papers.limit import LimitWarning
 from tidegate.papers.mbd.mbd import MBD
 from tidegate.papers.mbd.order import Criterion

@@ -18,7 +18,7 @@ from tests.papers.test_mbd import check_nodes, drawing
 from tests.papers.test_mbd_dependencies import Both
 from tidegate.filters.expression import predicates
 from tidegate.filters.filter import Filter
-from tidegate.lab.padres import Choices, set_a
+from tidegate.lab.workloads.padres import Choices, set_a
 from tidegate.papers.mbd import covering, mbd
 from tidegate.papers.mbd.dependencies import Dependencies
 from tidegate.papers.mbd.diagram import Diagram, Slots

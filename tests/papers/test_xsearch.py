@@ -11,8 +11,8 @@ from tests.documents.generate import NAMESPACES, Writer
 from tidegate.documents.containment import covers
 from tidegate.documents.pattern import Pattern
 from tidegate.documents.xpath import parse_xpath
-from tidegate.lab.dtds import made_up
-from tidegate.lab.xml_patterns import PatternChoices, PatternSource
+from tidegate.lab.workloads.dtds import made_up
+from tidegate.lab.workloads.xml_patterns import PatternChoices, PatternSource
 from tidegate.papers.xsearch import containing
 from tidegate.papers.xsearch.factorization import FactorizationTree, TreeNode
 from tidegate.papers.xsearch.xsearch import XSearch

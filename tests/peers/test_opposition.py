@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from tidegate.documents.dtd import DTD, Declared, Group, Named, parse_dtd
 from tidegate.documents.tree import Element, read
 from tidegate.errors import DocumentError
-from tidegate.lab.dtds import made_up, news
-from tidegate.lab.xml_documents import DocumentChoices, DocumentSource
+from tidegate.lab.workloads.dtds import made_up, news
+from tidegate.lab.workloads.xml_documents import DocumentChoices, DocumentSource
 from tidegate.peers.opposition import Opposition
 
 TIMES = ("", "?", "*", "+")

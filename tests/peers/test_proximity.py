@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from tests.overlay.words import WORDS, WordKind, Words
 from tidegate.errors import TidegateError
-from tidegate.lab.dtds import news
-from tidegate.lab.xml_documents import DocumentChoices, DocumentSource
-from tidegate.lab.xml_patterns import PatternChoices, PatternSource
+from tidegate.lab.workloads.dtds import news
+from tidegate.lab.workloads.xml_documents import DocumentChoices, DocumentSource
+from tidegate.lab.workloads.xml_patterns import PatternChoices, PatternSource
 from tidegate.overlay.attributes import Attributes
 from tidegate.overlay.filter import Event, Filter
 from tidegate.overlay.patterns import Patterns

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from tests import ROOT
 from tidegate.cli import app
 from tidegate.errors import ScenarioError
-from tidegate.lab.sources import SOURCES
+from tidegate.lab.workloads.sources import SOURCES
 from tidegate.peers.scenario import load, read
 
 FOLDER = ROOT / "docs" / "scenarios"

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tidegate.errors import ScenarioError
-from tidegate.lab.sources import SOURCES
+from tidegate.lab.workloads.sources import SOURCES
 from tidegate.simulate.cost import DOCUMENT, CostModel
 from tidegate.simulate.counters import count
 from tidegate.simulate.scenario import Scenario, read

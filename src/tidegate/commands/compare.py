@@ -39,7 +39,7 @@ def compare(
     from tidegate.lab.comparison.contestants import chosen
     from tidegate.lab.comparison.page import page as draw
     from tidegate.lab.comparison.terminal import show
-    from tidegate.lab.sources import SOURCES
+    from tidegate.lab.workloads.sources import SOURCES
     from tidegate.simulate.scenario import load
 
     with refusals():

@@ -25,7 +25,7 @@ def peers(
     seed: Annotated[int | None, typer.Option(help="Draw at random from another seed.")] = None,
 ) -> None:
     """Simulate a network of peers without brokers, and print what happened in it."""
-    from tidegate.lab.sources import SOURCES  # load the engine
+    from tidegate.lab.workloads.sources import SOURCES  # load the engine
     from tidegate.peers.scenario import load
 
     with refusals():

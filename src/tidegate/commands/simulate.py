@@ -30,7 +30,7 @@ def simulate(
     ] = None,
 ) -> None:
     """Simulate a network of brokers, and print what happened in it."""
-    from tidegate.lab.sources import SOURCES  # load the engine
+    from tidegate.lab.workloads.sources import SOURCES  # load the engine
     from tidegate.simulate.counters import count
     from tidegate.simulate.picture import picture as draw
     from tidegate.simulate.report import report

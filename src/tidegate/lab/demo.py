@@ -1,10 +1,10 @@
 """A trading day on Spark: many alert rules, a stream of trades, and rules that change meanwhile.
 
-For people who want to see it work. A store gets the rules of `lab.trade`; a day of trades is
-streamed through local Spark in micro-batches; a thread moves thresholds of thousands of rules at a
-time, and adds and removes rules. What is printed in the end is read back from what was written: the
-versions that the micro-batches used, one notification with the rule as it was at its version, and a
-check of one micro-batch against Spark SQL.
+For people who want to see it work. A store gets the rules of `lab.workloads.trade`; a day of trades
+is streamed through local Spark in micro-batches; a thread moves thresholds of thousands of rules at
+a time, and adds and removes rules. What is printed in the end is read back from what was written:
+the versions that the micro-batches used, one notification with the rule as it was at its version,
+and a check of one micro-batch against Spark SQL.
 """
 
 import os
@@ -34,7 +34,7 @@ from rich.rule import Rule
 import tidegate as tg
 from tidegate.console import waiting
 from tidegate.filters.literals import spell
-from tidegate.lab.trade import Trade, trade
+from tidegate.lab.workloads.trade import Trade, trade
 from tidegate.pipeline.bases.catalog import fingerprint
 from tidegate.pipeline.kinds.attributes import Attributes
 from tidegate.pipeline.matching.sinks import NOTIFICATIONS, ParquetFolder

@@ -29,7 +29,15 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from tidegate.lab.movement import NUMBER, Columns, Move, Movement, Published, Values, columns
+from tidegate.lab.workloads.movement import (
+    NUMBER,
+    Columns,
+    Move,
+    Movement,
+    Published,
+    Values,
+    columns,
+)
 from tidegate.overlay.attributes import Attributes
 from tidegate.overlay.client import Client
 from tidegate.overlay.filter import Event
@@ -164,7 +172,7 @@ def react(
 ) -> Outcome:
     """Run a workload with so many moves and events a second, and check what came of it.
 
-    >>> from tidegate.lab.trading import Trading
+    >>> from tidegate.lab.workloads.trading import Trading
     >>> market = Trading(subscribers=15, portfolio=2, types=5)
     >>> found = react(market, rate=20, events=50, seconds=2)
     >>> found.lost, found.moves

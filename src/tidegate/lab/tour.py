@@ -18,7 +18,7 @@ from rich.table import Table
 import tidegate as tg
 
 if TYPE_CHECKING:
-    from tidegate.lab.trade import Trade
+    from tidegate.lab.workloads.trade import Trade
 
 RULES: Final = 50_000
 EVENTS: Final = 10_000
@@ -109,7 +109,7 @@ def _refusals(out: Console) -> None:
 
 
 def _index(out: Console) -> None:
-    from tidegate.lab.trade import trade  # loads NumPy and Arrow, which the rest does not need
+    from tidegate.lab.workloads.trade import trade  # loads NumPy and Arrow
 
     workload = trade(RULES, seed=1)
     table = workload.table()

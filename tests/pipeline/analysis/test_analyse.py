@@ -10,8 +10,8 @@ import pytest
 import tidegate as tg
 from tests.pipeline.analysis.redundancy_oracle import all_pairs
 from tidegate.filters.literals import spell
-from tidegate.lab import mixed
-from tidegate.lab.redundant import SCHEMA, redundant
+from tidegate.lab.workloads import mixed
+from tidegate.lab.workloads.redundant import SCHEMA, redundant
 from tidegate.pipeline import Store
 from tidegate.pipeline.analysis import popularity
 from tidegate.pipeline.analysis.cells import Cells

@@ -11,7 +11,7 @@ from tests.engine.boxes.box_oracle import SCHEMAS, some_filter
 from tests.pipeline.analysis.redundancy_oracle import all_pairs
 from tidegate.algebra.normal import boxes
 from tidegate.algebra.relate import covers, subsumed
-from tidegate.lab import mixed
+from tidegate.lab.workloads import mixed
 from tidegate.pipeline.analysis import covering, subsumption
 from tidegate.pipeline.analysis.cells import Cells
 from tidegate.pipeline.analysis.meanings import meaning, read

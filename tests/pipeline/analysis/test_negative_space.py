@@ -9,7 +9,7 @@ import pytest
 import tidegate as tg
 from tests.pipeline.analysis.test_analyse import HOSTILE
 from tidegate.algebra.normal import boxes
-from tidegate.lab.workloads import Rectangles, rectangles
+from tidegate.lab.workloads.rectangles import Rectangles, rectangles
 from tidegate.papers.negative import ExactNegativeSpace
 from tidegate.pipeline import Store
 from tidegate.pipeline.analysis import negative_space as module

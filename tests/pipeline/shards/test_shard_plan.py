@@ -18,7 +18,7 @@ from tests.pipeline.shards.shard_rows import SCHEMA, Stored, draw, take
 from tidegate.engine.index import Index
 from tidegate.filters.filter import parse
 from tidegate.filters.schema import Schema
-from tidegate.lab.trade import Trade, trade
+from tidegate.lab.workloads.trade import Trade, trade
 from tidegate.pipeline.shards import shard_plan
 from tidegate.pipeline.shards.shard_plan import Plan, plan, scattered
 from tidegate.pipeline.shards.summaries import summary

@@ -19,7 +19,7 @@ import pyarrow as pa
 from bench.processes import executor, mapping
 from tests.pipeline import streams
 from tidegate.errors import TidegateError
-from tidegate.lab.trade import trade
+from tidegate.lab.workloads.trade import trade
 from tidegate.pipeline import Store, match
 from tidegate.pipeline.matching.sinks import Sink
 from tidegate.pipeline.spark.session import session

@@ -35,8 +35,8 @@ from tidegate.pipeline.shards.shard_plan import Plan
 BUDGET: Final = 1_024
 """The filters of a summary, unless somebody says otherwise.
 
-On the workload `lab.trade` an event visits hardly fewer shards with four times as many, and hardly
-more with a quarter of them.
+On the workload `lab.workloads.trade` an event visits hardly fewer shards with four times as many,
+and hardly more with a quarter of them.
 """
 
 

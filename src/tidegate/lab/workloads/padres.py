@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from tidegate.filters.attribute import Attribute
 from tidegate.filters.expression import Operator
 from tidegate.filters.schema import Schema
-from tidegate.lab.matching import ATTRIBUTES, OPERATORS, Padres, Pool, draw_pool
+from tidegate.lab.workloads.matching import ATTRIBUTES, OPERATORS, Padres, Pool, draw_pool
 
 SUBSCRIPTIONS: Final = 200_000  # of each set
 FEWER: Final = 100_000  # in the experiments with imperfect merging, figures 14 and 15

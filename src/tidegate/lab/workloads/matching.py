@@ -1,10 +1,10 @@
 """What do we measure matching on?
 
 Two workloads on integers, each drawn from a seed: `padres` (conjunctions of a few predicates, after
-the experiments of PADRES; those experiments' own sets are in `lab.padres`) and `trees` (Boolean
-trees); a third is `lab.trade`. Each gives subscriptions as a user has them, events as an Arrow
-table, and both again as plain arrays of numbers in the narrowest type, which is what a scan with
-NumPy needs.
+the experiments of PADRES; those experiments' own sets are in `lab.workloads.padres`) and `trees`
+(Boolean trees); a third is `lab.workloads.trade`. Each gives subscriptions as a user has them,
+events as an Arrow table, and both again as plain arrays of numbers in the narrowest type, which is
+what a scan with NumPy needs.
 
 Invariant: the arrays say the same as the filters. Subscription i of `Padres` wants event j if and
 only if `lows[i] <= points[j] <= highs[i]` on every attribute, tree i if its shape holds over the

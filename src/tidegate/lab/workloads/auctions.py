@@ -2,10 +2,10 @@
 
 The subscriptions of Bittner and Hinze, "Subscription Tree Pruning: A Structure-Independent Routing
 Optimization for General-Purpose Publish/Subscribe Systems" (2006), section 5.2, and the events of
-`lab.books` that they are about. There are three classes. Within a class, attributes and operators
-are always the same, and values are random. The first has 6 predicates and 4 operators, one of them
-an OR; the second 12 predicates and 10 operators, two of them ORs; the third 7 predicates and 6
-operators, three of them ORs.
+`lab.workloads.books` that they are about. There are three classes. Within a class, attributes and
+operators are always the same, and values are random. The first has 6 predicates and 4 operators,
+one of them an OR; the second 12 predicates and 10 operators, two of them ORs; the third 7
+predicates and 6 operators, three of them ORs.
 
 The paper prints no more than that, and refers to an earlier one. The numbers say that operators
 have two operands, but for one of three in class 1 and one in class 2. What they are about is our
@@ -39,8 +39,8 @@ from tidegate.filters.expression import (
 from tidegate.filters.filter import Filter
 from tidegate.filters.schema import Schema
 from tidegate.filters.template import Template
-from tidegate.lab.books import ATTRIBUTES, Books, Columns, Market
-from tidegate.lab.matching import Points
+from tidegate.lab.workloads.books import ATTRIBUTES, Books, Columns, Market
+from tidegate.lab.workloads.matching import Points
 
 CLASSES: Final = (1, 2, 3)
 SUBSCRIPTIONS: Final = 200_000  # of one class, or of all

@@ -22,7 +22,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidegate.filters.schema import Schema
-from tidegate.lab.movement import NUMBER, Columns, Move, Mover, Published, Publisher, Values
+from tidegate.lab.workloads.movement import (
+    NUMBER,
+    Columns,
+    Move,
+    Mover,
+    Published,
+    Publisher,
+    Values,
+)
 from tidegate.simulate.topology import Edge, Topology
 
 _AROUND: Final = "x >= :west AND x <= :east AND y >= :south AND y <= :north AND reports = :reports"

@@ -2,7 +2,7 @@
 
 A workload to match, drawn from a seed: rules that name a symbol and a narrow range of prices. It
 gives the rules as columns of constants for a few texts with parameters, trades as an Arrow table,
-and both again as plain arrays of numbers in the narrowest type, as `lab.matching` does.
+and both again as plain arrays of numbers in the narrowest type, as `lab.workloads.matching` does.
 
 Invariant: rule i wants trade j if and only if `lows[i] <= points[j] <= highs[i]` on every attribute
 of `Trade.ranges`. Prices are whole cents there, and doubles in the tables.
@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from tidegate.filters.schema import Schema
-from tidegate.lab.matching import Integers, Points, Ranges
+from tidegate.lab.workloads.matching import Integers, Points, Ranges
 
 SYMBOLS: Final = 5_000
 SKEW: Final = 1.1  # the exponent of Zipf's law for the symbols

@@ -20,7 +20,7 @@ NITF: Final = "xml/nitf-2-5.dtd"
 
 def data_folder() -> Path:
     """Where data of others lies: TIDEGATE_DATA names the folder, or it is beside the project."""
-    beside = Path(__file__).parents[4] / "shared" / "data"
+    beside = Path(__file__).parents[5] / "shared" / "data"
     return Path(os.environ.get("TIDEGATE_DATA", beside))
 
 

@@ -30,7 +30,7 @@ from tidegate.filters.expression import And, Operator, Predicate, Slot
 from tidegate.filters.filter import Filter
 from tidegate.filters.schema import Schema
 from tidegate.filters.template import Template
-from tidegate.lab.matching import Points, Ranges
+from tidegate.lab.workloads.matching import Points, Ranges
 
 Ranks: TypeAlias = Literal["ascending", "descending", "shuffled"]
 

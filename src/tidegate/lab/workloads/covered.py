@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidegate.filters.expression import Operator
-from tidegate.lab.matching import ATTRIBUTES, OPERATORS, Integers, Padres, Pool
+from tidegate.lab.workloads.matching import ATTRIBUTES, OPERATORS, Integers, Padres, Pool
 
 _Ends: TypeAlias = tuple[Integers, Integers]  # lows and highs, one row each
 _BELOW: Final = (Operator.LESS, Operator.AT_MOST)
@@ -33,7 +33,7 @@ _AT_ONCE: Final = 4_000_000  # pairs
 def covered_share(workload: Padres) -> float:
     """The share of the subscriptions that another one covers; of equal ones, one is left.
 
-    >>> from tidegate.lab.padres import set_a
+    >>> from tidegate.lab.workloads.padres import set_a
     >>> covered_share(set_a(2_000))
     0.0...
     """

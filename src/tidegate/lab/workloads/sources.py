@@ -7,7 +7,7 @@ are `Source`s of the simulator, so that a scenario says `like = "books"`:
 - **exchange**: alert rules on trades (`trade`), about 5,000 symbols;
 - **books**: subscriptions to book auctions of all three classes (`auctions`), Boolean trees with
   ORs. The market grows with the workload: ten subscriptions for each title, as 200,000 have them;
-- **rectangles**: ranges in three dimensions (`workloads`), and uniform points as events;
+- **rectangles**: ranges in three dimensions (`rectangles`), and uniform points as events;
 - **news**: patterns on documents of the news industry (`xml_patterns`, `xml_documents`).
 
 Filters and events are listed in a fixed order that depends on the seed only, and begin again when
@@ -25,13 +25,13 @@ from tidegate.algebra.distribution import Uniform
 from tidegate.algebra.histogram import Histogram
 from tidegate.filters import filter as language
 from tidegate.filters.schema import Schema
-from tidegate.lab.auctions import auctions
-from tidegate.lab.books import Market
-from tidegate.lab.dtds import news
-from tidegate.lab.trade import trade
-from tidegate.lab.workloads import Rectangles, rectangles
-from tidegate.lab.xml_documents import DocumentChoices, DocumentSource
-from tidegate.lab.xml_patterns import PatternChoices, PatternSource
+from tidegate.lab.workloads.auctions import auctions
+from tidegate.lab.workloads.books import Market
+from tidegate.lab.workloads.dtds import news
+from tidegate.lab.workloads.rectangles import Rectangles, rectangles
+from tidegate.lab.workloads.trade import trade
+from tidegate.lab.workloads.xml_documents import DocumentChoices, DocumentSource
+from tidegate.lab.workloads.xml_patterns import PatternChoices, PatternSource
 from tidegate.overlay.attribute_filter import AttributeFilter
 from tidegate.overlay.attributes import Attributes
 from tidegate.overlay.filter import Event, Filter
