@@ -14,7 +14,7 @@ returns.
 
 import os
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -29,7 +29,7 @@ from tidegate.engine.description import Cache, Description, Structure
 from tidegate.engine.events.encoded_batch import EncodedBatch, encode
 from tidegate.engine.file import index_file
 from tidegate.engine.segments.live import MOST, Live
-from tidegate.engine.segments.segment import compared_lines
+from tidegate.engine.segments.segment import Segment, compared_lines
 from tidegate.engine.single.single_events import own_line, place_of
 from tidegate.engine.subscriptions.matches import Matches
 from tidegate.engine.subscriptions.subscription import Id, Subscription
@@ -42,6 +42,14 @@ from tidegate.filters.shapes import kept
 
 _PENDING_ONE_BY_ONE: Final = 16  # pending subscriptions that a single event is compared with
 _COUNTED: Final = 4_096  # attributes whose incomparable values are counted
+
+
+class CodedPairs(NamedTuple):
+    """Pairs of an event's row and the place of a subscription's id among those of a segment."""
+
+    segment: Segment
+    rows: NDArray[np.int32]
+    codes: NDArray[np.int32]
 
 
 class Index:
@@ -184,6 +192,13 @@ class Index:
 
     def match(self, event: Mapping[str, Any], /) -> Matches:
         """The ids of the subscriptions that want the event; a sequence like a list."""
+        found, pending = self.match_codes(event)
+        return Matches([(segment.ids, codes) for segment, codes in found], pending)
+
+    def match_codes(
+        self, event: Mapping[str, Any], /
+    ) -> tuple[list[tuple[Segment, NDArray[np.int32]]], list[Id]]:
+        """The same as places among the ids of segments; and ids that are in no segment yet."""
         if not isinstance(event, Mapping):
             raise TidegateError(
                 f"an event is a mapping of attributes, not a {type(event).__name__}"
@@ -197,11 +212,11 @@ class Index:
             version, pending = self._merger.version(), []
         strange: dict[str, str] = {}
         found = [
-            (segment.ids, segment.single.match(event, alive, strange)) for segment, alive in version
+            (segment, segment.single.match(event, alive, strange)) for segment, alive in version
         ]
         if strange or pending:
             self._count_strange(event, strange, version, pending)
-        return Matches(found, [each.id for each in pending if each.bound.matches(event)])
+        return found, [each.id for each in pending if each.bound.matches(event)]
 
     def _count_strange(
         self,
@@ -249,6 +264,19 @@ class Index:
                 "subscription": pa.chunked_array(subscriptions, kind),
             }
         )
+
+    def match_coded(self, batch: Any, /) -> "list[CodedPairs]":
+        """The same as arrays: for each segment that is met, rows, and places among its ids.
+
+        A segment's ids never change: what is worked out about them can be kept beside it.
+        """
+        version = self._merger.version()
+        encoded = self._encoded(batch, version)
+        return [
+            CodedPairs(segment, rows.to_numpy(), codes.to_numpy())
+            for segment, alive in version
+            for rows, codes in segment.coded_pairs(encoded, alive)
+        ]
 
     def count_batch(self, batch: Any, /) -> NDArray[np.int64]:
         """How many subscriptions each event meets."""

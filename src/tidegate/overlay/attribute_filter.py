@@ -13,6 +13,7 @@ from tidegate.filters.expression import Predicate, predicates
 from tidegate.filters.literals import spell
 from tidegate.filters.moved import moved, remade
 from tidegate.filters.notation import spell_tree
+from tidegate.overlay.attribute_batches import Origin
 from tidegate.overlay.filter import Event, Filter, Plain
 
 _NUMBER: Final = 8  # the size of a constant that is no text
@@ -30,13 +31,18 @@ class AttributeFilter:
     ['10']
     """
 
-    __slots__ = ("_shape", "_values", "filter")
+    __slots__ = ("_shape", "_values", "filter", "origin")
 
     def __init__(
-        self, f: language.Filter, shape: str | None = None, values: list[str] | None = None
+        self,
+        f: language.Filter,
+        shape: str | None = None,
+        values: list[str] | None = None,
+        origin: Origin | None = None,
     ) -> None:
         f.require_bound()
         self.filter: Final = f
+        self.origin: Final = origin  # the text with parameters that it is of, if it is known
         self._shape = shape  # if it is known
         self._values = values  # if they are known
 
@@ -66,11 +72,14 @@ class AttributeFilter:
         return self._values
 
     def moved(
-        self, change: Callable[[Predicate], Predicate], values: list[str] | None = None
+        self,
+        change: Callable[[Predicate], Predicate],
+        values: list[str] | None = None,
+        origin: Origin | None = None,
     ) -> "AttributeFilter":
         """The filter with other constants in some predicates; its values, if they are known."""
         f = self.filter
-        return AttributeFilter(moved(f, remade(f.tree, change)), self.shape, values)
+        return AttributeFilter(moved(f, remade(f.tree, change)), self.shape, values, origin)
 
     def matches(self, event: Event, /) -> bool:
         """Whether the event passes."""
@@ -102,9 +111,14 @@ class AttributeFilter:
 
 def in_language(f: Filter) -> language.Filter:
     """A filter in the language. A broker has refused those of another kind, which have none."""
+    return attribute_filter(f).filter
+
+
+def attribute_filter(f: Filter) -> AttributeFilter:
+    """A filter, which is of this kind."""
     if not isinstance(f, AttributeFilter):
         raise TypeError(f"{f!r} is not a filter on attributes")
-    return f.filter
+    return f
 
 
 def _plainly_within(inner: Any, outer: Any) -> bool:

@@ -32,11 +32,14 @@ class AttributeTemplate:
         """The filter with a value for each parameter."""
         given = {name: constant(name, value) for name, value in values.items()}
         if self._last is None or self._last[0].keys() != given.keys():
-            found = AttributeFilter(self._open.bind(**given))
+            found = AttributeFilter(self._open.bind(**given), origin=(self._open, given))
         else:
             before, last = self._last
             changed = {name for name, new in given.items() if not _is_same(new, before[name])}
-            found = last.moved(self._changing(changed, given)) if changed else last
+            if changed:
+                found = last.moved(self._changing(changed, given), origin=(self._open, given))
+            else:
+                found = last
         self._last = given, found
         return found
 

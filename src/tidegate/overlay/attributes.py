@@ -13,9 +13,11 @@ from tidegate.errors import FilterError, MeasureError
 from tidegate.filters import filter as language
 from tidegate.filters.evaluate import value_of
 from tidegate.filters.expression import MAX_DEPTH, Predicate
+from tidegate.filters.filter import constant
 from tidegate.filters.literals import spell
 from tidegate.filters.notation import read_tree, reread, spell_tree
 from tidegate.filters.schema import Schema
+from tidegate.overlay.attribute_batches import AttributeBatches
 from tidegate.overlay.attribute_events import AttributeEvents
 from tidegate.overlay.attribute_filter import AttributeFilter, in_language
 from tidegate.overlay.attribute_index import AttributeIndex, AttributeUnion
@@ -24,6 +26,7 @@ from tidegate.overlay.attribute_template import AttributeTemplate
 from tidegate.overlay.filter import Filter, Merger, Plain, Pruner
 from tidegate.overlay.structures import index_structure, union_structure
 
+_TEXTS: Final = 1_000  # with parameters, that are kept
 _DEEPEST: Final = 2 * (MAX_DEPTH + 1)  # an OR of ANDs within each of the parentheses of a text
 
 
@@ -43,8 +46,10 @@ class Attributes(AttributeEvents):
         self.distribution: Final = distribution
         self._space = Space(schema)
         self._index = index_structure("boxes")
+        self._in_engine = True  # whether the engine matches batches of events
         self._union = union_structure("on-demand")
         self._tried = Tried()
+        self._texts: dict[str, language.Filter] = {}
         checked = schema if schema is not None and schema.checked else ()
         self._universes = {
             name: (schema[name].lines, schema[name].universe(checked=True))
@@ -54,23 +59,37 @@ class Attributes(AttributeEvents):
 
     def parse(self, text: str, /, **parameters: Any) -> AttributeFilter:
         """Read a filter and bind its parameters."""
-        f = language.parse(text, self.schema)
-        return AttributeFilter(f.bind(**parameters) if parameters else f)
+        if not parameters:
+            return AttributeFilter(language.parse(text, self.schema))
+        f = self._open(text)
+        given = {name: constant(name, value) for name, value in parameters.items()}
+        return AttributeFilter(f.bind(**given), origin=(f, given))
 
     def template(self, text: str, /) -> AttributeTemplate:
         """Read a filter whose parameters are bound later."""
-        return AttributeTemplate(language.parse(text, self.schema))
+        return AttributeTemplate(self._open(text))
+
+    def _open(self, text: str) -> language.Filter:
+        """A filter whose parameters are open; those of one text are one, while it is in use."""
+        found = self._texts.get(text)
+        if found is None:
+            if len(self._texts) >= _TEXTS:
+                self._texts.clear()
+            found = self._texts[text] = language.parse(text, self.schema)
+        return found
 
     def keeping(self, index: str | None, union: str | None) -> "Attributes":
         """The same kind, its filters kept in the structures of these names."""
         kept = copy(self)
         kept._index = index_structure(index or "boxes")
+        kept._in_engine = index in (None, "boxes")
         kept._union = union_structure(union or "on-demand")
         return kept
 
     def index(self) -> AttributeIndex:
         """An empty index."""
-        return AttributeIndex(self._index(self._space))
+        engine = AttributeBatches(self.schema) if self._in_engine else None
+        return AttributeIndex(self._index(self._space), engine)
 
     def union(self) -> AttributeUnion:
         """An empty union."""

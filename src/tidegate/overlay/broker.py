@@ -28,21 +28,25 @@ what it goes by. After that, `Restart` takes all links for down; when they come 
 both sides what the other one has missed.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import astuple, fields
 from typing import Any, Final
+
+import numpy as np
 
 from tidegate.errors import TidegateError
 from tidegate.overlay.asked import Filters, asked, refusal
 from tidegate.overlay.difference import Difference
-from tidegate.overlay.filter import Kind, Plain
+from tidegate.overlay.filter import Event, Kind, Plain
 from tidegate.overlay.form import flaw, is_number
 from tidegate.overlay.link import Link
 from tidegate.overlay.messages import (
     Acknowledge,
     Advertise,
+    Batch,
     Change,
     Deliver,
+    DeliverRows,
     Effect,
     Hello,
     Input,
@@ -51,19 +55,23 @@ from tidegate.overlay.messages import (
     Persist,
     Publish,
     Refuse,
+    RefuseRows,
     Report,
     Restart,
     Send,
+    SendRows,
     Tick,
 )
 from tidegate.overlay.notes import Notes
 from tidegate.overlay.policy import Choice
 from tidegate.overlay.routing import Routing
+from tidegate.overlay.rows import gathered
 from tidegate.overlay.settings import Settings
 from tidegate.overlay.stream import Place
 from tidegate.overlay.work import Tally, Work
 
 FORMAT: Final = 4  # of snapshots
+FEW_EVENTS: Final = 4  # of a batch, below which each is routed on its own
 _PERIOD: Final = 10  # ticks between one time that filters are pruned and the next, if none is named
 
 
@@ -120,6 +128,7 @@ class Broker:
             Change: self._changed,
             Advertise: self._changed,
             Publish: self._published,
+            Batch: self._published_many,
             Acknowledge: self._acknowledged,
             Refuse: self._refused,
             Hello: self._greeted,
@@ -197,20 +206,72 @@ class Broker:
 
     def _published(self, link: Link, came: Publish) -> list[Effect]:
         publisher = f"{self.name}/{link.name}" if link.client else came.publisher
-        if came.number <= self._seen.get(publisher, 0):
+        refusal = self._take(link, publisher, came.number, came.event)
+        if refusal is not None:
+            return [_refuse_event(link, came, refusal)] if refusal else []
+        return self._route(link, Publish(came.number, came.event, publisher))
+
+    def _published_many(self, link: Link, came: Batch) -> list[Effect]:
+        """The same for many events of a link, by rows."""
+        count = len(came.numbers)
+        own = [f"{self.name}/{link.name}"] * count if link.client else came.publishers
+        if len(own) != count:
+            return self._refuse_unread(link.name, came, "between brokers, events have publishers")
+        onward = Batch(came.numbers, came.events, own, came.sizes)
+        sizes: Sequence[int | None] = came.sizes or [None] * count
+        rows: list[int] = []
+        refused: dict[int, str] = {}
+        columns = zip(own, came.numbers, came.events, sizes, strict=True)
+        for row, (publisher, number, event, size) in enumerate(columns):
+            refusal = self._take(link, publisher, number, event, size)
+            if refusal is None:
+                rows.append(row)
+            elif refusal:
+                refused[row] = refusal
+        routed = self._route_many(link, onward, rows)
+        return [RefuseRows(link.name, onward, refused), *routed] if refused else routed
+
+    def _take(
+        self, link: Link, publisher: str, number: int, event: Event, size: int | None = None
+    ) -> str | None:
+        """Take an event that is new; if it cannot be taken, why, or an empty text: nobody asks."""
+        if number <= self._seen.get(publisher, 0):
             self.tally.repeated += 1
-            return [_refuse_event(link, came, "the number was used")] if link.client else []
+            return "the number was used" if link.client else ""
         if link.client:
-            refusal = self._event_refusal(link, came)
+            refusal = self._event_refusal(link, event, size)
         else:
-            refusal = self.kind.event_refusal(came.event)
+            refusal = self.kind.event_refusal(event)
         if refusal is not None:
             self.tally.refused += 1
-            return [_refuse_event(link, came, refusal)]
-        self._seen[publisher] = came.number
-        self.notes.event(link.name, came.event)
-        onward = Publish(came.number, came.event, publisher)
-        return self._route(link, onward)
+            return refusal
+        self._seen[publisher] = number
+        self.notes.event(link.name, event)
+        return None
+
+    def _route_many(self, origin: Link, batch: Batch, rows: list[int]) -> list[Effect]:
+        if len(rows) < FEW_EVENTS:
+            return gathered(batch, {row: self._route(origin, batch.row(row)) for row in rows})
+        whole = len(rows) == len(batch.numbers)
+        events = batch.events if whole else [batch.events[row] for row in rows]
+        places = np.array(rows, np.int32)
+        effects: list[Effect] = []
+        for name, goal in self.routing.wanted.match_batch(events, places):
+            link = self.routing.links[name]
+            if link is origin and not link.client:
+                continue
+            if not link.ready:
+                self.tally.undelivered += len(goal.rows)
+            elif link.client:
+                effects.append(DeliverRows(name, batch, *goal[1:]))
+            elif not self.policy.floods:
+                effects.append(SendRows(name, batch, goal.rows))
+        for link in self.routing.neighbours if self.policy.floods else ():
+            if link is not origin and link.ready:
+                effects.append(SendRows(link.name, batch, places))
+            elif link is not origin:
+                self.tally.undelivered += len(rows)
+        return effects
 
     def _route(self, origin: Link, event: Publish) -> list[Effect]:
         wanting: dict[str, list[int]] = {}
@@ -234,18 +295,18 @@ class Broker:
                 effects.append(Send(link.name, event))
         return effects
 
-    def _event_refusal(self, link: Link, came: Publish) -> str | None:
-        """Why a client's event cannot be taken, if it cannot."""
+    def _event_refusal(self, link: Link, event: Event, size: int | None) -> str | None:
+        """Why a client's event cannot be taken, if it cannot; its size, if it is known."""
         try:
-            size = self.kind.event_size(came.event)
+            size = self.kind.event_size(event) if size is None else size
         except TidegateError as error:
             return str(error)
         if size > self.settings.event_size:
             return f"the event takes {size:,} bytes; {self.settings.event_size:,} are allowed"
-        refusal = self.kind.event_refusal(came.event)
+        refusal = self.kind.event_refusal(event)
         if refusal is not None:
             return refusal
-        if self.settings.advertisements and not self.routing.offered[link.name].allow(came.event):
+        if self.settings.advertisements and not self.routing.offered[link.name].allow(event):
             return "the event is not among what its publisher has advertised"
         return None
 

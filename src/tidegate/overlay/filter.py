@@ -13,6 +13,8 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from tidegate.overlay.pairs import Pairs
+
 Event: TypeAlias = Any
 """An event's content, as its kind takes it: attributes with values, a document."""
 
@@ -71,6 +73,9 @@ class FilterIndex(Protocol):
 
     def match(self, event: Event, /) -> list[int]:
         """The filters that match an event."""
+
+    def match_batch(self, events: Sequence[Event], /) -> list[Pairs]:
+        """The filters that match each of many events; `pairs.one_by_one` does for any index."""
 
     def containing(self, f: Filter, /) -> list[int]:
         """The filters that cover this one."""

@@ -14,6 +14,7 @@ from typing import Any, Final
 from tidegate.overlay.messages import (
     Acknowledge,
     Advertise,
+    Batch,
     Change,
     Entry,
     Hello,
@@ -98,6 +99,18 @@ def _publish(message: Any) -> str | None:
     return None if type(message.publisher) is str else "the name of its publisher is not a text"
 
 
+def _batch(message: Any) -> str | None:
+    count = len(message.numbers)
+    if not all(map(is_number, message.numbers)):
+        return _NUMBER
+    if len(message.events) != count or len(message.sizes) not in (0, count):
+        return "it has not as many numbers, sizes and events"
+    if len(message.publishers) not in (0, count):
+        return "it has not as many events and names of publishers"
+    texts = all(type(name) is str for name in message.publishers)
+    return None if texts else "the name of its publisher is not a text"
+
+
 def _acknowledge(message: Any) -> str | None:
     return None if is_number(message.seq) else _NUMBER
 
@@ -128,6 +141,7 @@ _CHECKS: Final[dict[type, Callable[[Any], str | None]]] = {
     Change: _change,
     Advertise: _advertise,
     Publish: _publish,
+    Batch: _batch,
     Acknowledge: _acknowledge,
     Refuse: _refuse,
     Hello: _hello,

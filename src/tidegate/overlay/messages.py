@@ -3,14 +3,20 @@
 Messages are values. `Change` and `Advertise` are numbered, one after the other on each link and in
 each direction, so that a duplicate is known for one and a gap is noticed. They are applied as a
 whole, what is added before what is removed. Entries have ids that belong to the link: a broker
-never forwards an id of a client.
+never forwards an id of a client. Many events of one link may come in together, as a `Batch`; what
+is to be done with them then names rows of it.
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
+import numpy as np
+from numpy.typing import NDArray
+
 from tidegate.overlay.counts import Counts
 from tidegate.overlay.filter import Event, Filter, Plain
+from tidegate.overlay.pairs import Rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +140,26 @@ class Report:
     share: float | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Many events of one link, in the order in which they came; each is a row.
+
+    As `Publish` says it of one: `numbers`, `events` and, from a neighbour, `publishers`, which a
+    client's events do not have. Where it is known what events take in a message, in bytes, `sizes`
+    say so, and nobody needs to write them to measure them.
+    """
+
+    numbers: Sequence[int]
+    events: Sequence[Event]
+    publishers: Sequence[str] = ()
+    sizes: Sequence[int] = ()
+
+    def row(self, row: int) -> Publish:
+        """One of them."""
+        publisher = self.publishers[row] if self.publishers else ""
+        return Publish(self.numbers[row], self.events[row], publisher)
+
+
 Message: TypeAlias = Change | Advertise | Publish | Acknowledge | Refuse | Hello | Report
 Numbered: TypeAlias = Change | Advertise
 
@@ -167,7 +193,7 @@ class Restart:
     """The broker runs again, with the memory it had; every link is down until it comes up."""
 
 
-Input: TypeAlias = Message | LinkUp | LinkDown | Tick | Restart
+Input: TypeAlias = Message | Batch | LinkUp | LinkDown | Tick | Restart
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,6 +226,39 @@ class Deliver:
     subscriptions: tuple[int, ...]
 
 
-Effect: TypeAlias = Persist | Send | Deliver
+@dataclass(frozen=True, slots=True, eq=False)
+class SendRows:
+    """Send these events of a batch to a neighbour, in their order."""
+
+    link: str
+    batch: Batch
+    rows: Rows
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DeliverRows:
+    """Hand these events of a batch to a client, in their order.
+
+    Event `rows[i]` is for the `subscriptions` from `starts[i]` to `starts[i + 1]`; what stands
+    before, between and behind those is other clients'.
+    """
+
+    link: str
+    batch: Batch
+    rows: Rows
+    starts: Rows
+    subscriptions: NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RefuseRows:
+    """Tell whoever sent a batch which of its events were not taken, and why."""
+
+    link: str
+    batch: Batch
+    reasons: Mapping[int, str]  # by row, in order
+
+
+Effect: TypeAlias = Persist | Send | Deliver | SendRows | DeliverRows | RefuseRows
 
 EMPTY: Final = 0  # the number before the first message of a link

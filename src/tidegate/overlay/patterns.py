@@ -21,6 +21,7 @@ from tidegate.documents.tree import Element, read
 from tidegate.documents.xpath import XPath, of_shape, parse_xpath
 from tidegate.errors import DocumentError, FilterError, TidegateError
 from tidegate.overlay.filter import Event, Filter, Merger, Plain
+from tidegate.overlay.pairs import Pairs, one_by_one
 from tidegate.papers.xsearch.xsearch import XSearch
 
 _FEW: Final = 100
@@ -194,6 +195,10 @@ class PatternIndex:
                 pass  # larger than the index reads at once
         root = _tree(event)
         return [n for n, own in self._containment.expressions.items() if own.matches(root)]
+
+    def match_batch(self, events: Sequence[Event], /) -> list[Pairs]:
+        """The filters that match each of many events."""
+        return one_by_one(self.match, events)
 
     def containing(self, f: Filter, /) -> list[int]:
         """The filters that cover this one."""

@@ -7,7 +7,7 @@ constants.
 from tidegate.errors import TidegateError
 from tidegate.overlay.encoding import plain_whole, read_whole
 from tidegate.overlay.filter import Kind, Plain
-from tidegate.overlay.messages import Input, LinkDown, LinkUp, Persist, Restart, Tick
+from tidegate.overlay.messages import Batch, Input, LinkDown, LinkUp, Persist, Restart, Tick
 
 
 def plain_record(written: Persist, kind: Kind) -> list[Plain]:
@@ -41,6 +41,8 @@ def _plain(came: Input, kind: Kind) -> Plain:
             return ["tick", noted]
         case Restart():
             return ["restart"]
+        case Batch():
+            raise TypeError("a broker writes down no events")
     return plain_whole(came, kind)
 
 

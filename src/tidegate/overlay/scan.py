@@ -3,9 +3,10 @@
 For kinds of filters that have no better one, and the answer that better ones are compared with.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from tidegate.overlay.filter import Event, Filter
+from tidegate.overlay.pairs import Pairs, one_by_one
 
 
 class ScanIndex:
@@ -32,6 +33,10 @@ class ScanIndex:
     def match(self, event: Event, /) -> list[int]:
         """The filters that match an event."""
         return self._where(lambda f: f.matches(event))
+
+    def match_batch(self, events: Sequence[Event], /) -> list[Pairs]:
+        """The filters that match each of many events."""
+        return one_by_one(self.match, events)
 
     def containing(self, f: Filter, /) -> list[int]:
         """The filters that cover this one."""

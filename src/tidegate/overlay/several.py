@@ -21,6 +21,7 @@ from tidegate.overlay.filter import (
     Merger,
     Plain,
 )
+from tidegate.overlay.pairs import Pairs, one_by_one
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +111,10 @@ class SeveralIndex:
         """The filters that match an event."""
         kind = self._owner.kind_of(event)
         return [] if kind is None else self._indexes[kind].match(event)
+
+    def match_batch(self, events: Sequence[Event], /) -> list[Pairs]:
+        """The filters that match each of many events."""
+        return one_by_one(self.match, events)
 
     def containing(self, f: Filter, /) -> list[int]:
         """The filters that cover this one."""

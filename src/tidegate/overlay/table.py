@@ -11,11 +11,17 @@ forwarded is still the entry as it came. Entries of clients are **exact**: never
 Where registrations are counted, the table knows what each entry counts, as its link has told.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from numpy.typing import NDArray
 
 from tidegate.overlay.counts import ONCE, Counts
+from tidegate.overlay.fan_out import Found, Goal, goals
 from tidegate.overlay.filter import Event, Filter, Kind, Plain
+from tidegate.overlay.pairs import Numbering, Rows
 from tidegate.overlay.policy.queue import PruningQueue
 from tidegate.overlay.policy.sources import Source
 from tidegate.overlay.work import Work
@@ -42,6 +48,10 @@ class Table:
         self._sources: dict[int, Source] = {}
         self._counts: dict[Source, Counts] = {}  # of those that count more than once
         self._next = 0
+        self._codes: dict[str, int] = {}  # a number for each link
+        self._names: list[str] = []
+        self._known: WeakKeyDictionary[Numbering, tuple[Rows, NDArray[np.int64]]]
+        self._known = WeakKeyDictionary()
 
     def __len__(self) -> int:
         return len(self._numbers)
@@ -72,6 +82,9 @@ class Table:
         self.index.add(number, held)
         self._weigh(held, 1)
         self._work.inserts += 1
+        if source[0] not in self._codes:
+            self._codes[source[0]] = len(self._names)
+            self._names.append(source[0])
         self._filters.setdefault(source[0], {})[source[1]] = f
         self._numbers[source] = number
         self._sources[number] = source
@@ -111,6 +124,39 @@ class Table:
         self._work.events += 1
         self._work.found += len(found)
         return [self._sources[number] for number in sorted(found)]
+
+    def match_batch(self, events: Sequence[Event], rows: Rows) -> Iterator[tuple[str, Goal]]:
+        """The links that want some of many events, and for which of their entries.
+
+        `rows` says where the events stand in their batch.
+        """
+        self._work.events += len(events)
+        parts = [
+            Found(rows, links[places], numbering.numbers[places], owns[places])
+            for numbering, rows, places in self.index.match_batch(events)
+            for links, owns in (self._columns(numbering),)
+        ]
+        if not parts:
+            return
+        columns = zip(*parts, strict=True)
+        found = parts[0] if len(parts) == 1 else Found(*map(np.concatenate, columns))
+        self._work.found += len(found.rows)
+        for goal in goals(found, rows, len(self._names)):
+            yield self._names[goal.link], goal
+
+    def _columns(self, numbering: Numbering) -> tuple[Rows, NDArray[np.int64]]:
+        """The links of filters, as numbers, and the ids that they have there."""
+        known = self._known.get(numbering)
+        if known is None:
+            gone = -1, 0  # no event meets it
+            coded = [
+                gone if source is None else (self._codes[source[0]], source[1])
+                for source in map(self._sources.get, numbering.numbers.tolist())
+            ]
+            links = np.array([code for code, _ in coded], np.int32)
+            known = links, np.array([own for _, own in coded], np.int64)
+            self._known[numbering] = known
+        return known
 
     def overlapping(self, f: Filter) -> list[Source]:
         """The sources whose filter may overlap this one, by age."""

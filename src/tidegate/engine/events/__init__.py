@@ -2,6 +2,7 @@
 
 - `strings`: the distinct strings of a column; `cased_strings`: without the case of their letters
 - `python_values`: the values of an Arrow array, one by one
+- `plain_cells`: mappings whose values are all alike, as Arrow arrays
 - `arrow_keys`: Arrow columns as keys, all values at once
 - `frame_columns`: the columns of data frames
 - `batch`: events as columns of keys

@@ -33,6 +33,7 @@ from tidegate.engine.events.arrow_keys import (
 )
 from tidegate.engine.events.cased_strings import mapped_stretch
 from tidegate.engine.events.frame_columns import Frame, frame_of
+from tidegate.engine.events.plain_cells import plain_cells
 from tidegate.engine.events.python_values import plain_values, require_one_field
 from tidegate.engine.events.strings import Strings
 from tidegate.errors import TidegateError
@@ -101,11 +102,17 @@ class Batch:
             own = self.column(base_attribute(attribute))
             mapped = [mapped_stretch(function, stretch) for stretch in own.stretches]
             return Column(own.size, own.absent, tuple(mapped))
-        if self._mappings is not None:
-            values = [value_of(event, attribute, self.schema) for event in self._mappings]
-            return _from_values(values, self._lines(attribute))
         path = attribute_path(attribute)
-        cells = _reach(self._cells(path[0]), path[1:])
+        cells: _Cells | None
+        if self._mappings is None:
+            cells = _reach(self._cells(path[0]), path[1:])
+        else:
+            cells = None
+            if path == (attribute,):
+                cells = plain_cells(self._mappings, attribute, self.schema)
+            if cells is None:
+                values = [value_of(event, attribute, self.schema) for event in self._mappings]
+                return _from_values(values, self._lines(attribute))
         if cells is None:
             return Column(len(self), _all_rows(len(self)), ())
         raw = None if isinstance(cells, list) else read(cells)

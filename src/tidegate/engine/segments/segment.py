@@ -159,9 +159,12 @@ class Segment:
 
         In a chunk, pairs are grouped by event.
         """
+        return ((rows, self._ids(codes)) for rows, codes in self.coded_pairs(batch, alive))
+
+    def coded_pairs(self, batch: EncodedBatch, alive: Alive) -> Iterator[tuple[pa.Array, pa.Array]]:
+        """The events' rows and the codes of the subscriptions they meet, chunk by chunk."""
         for sweep in self.sweeps:
-            for rows, codes in sweep.pairs(batch, alive):
-                yield rows, self._ids(codes)
+            yield from sweep.pairs(batch, alive)
         counts = np.zeros(batch.size, np.int64)
         todo = []
         for partition in self.partitions:
@@ -176,7 +179,7 @@ class Segment:
             for partition, work in todo:
                 partition.write(work, alive, cursor, end, codes.array)
             repeat(counts, events.array)
-            yield events.arrow(total), self._ids(codes.arrow(total))
+            yield events.arrow(total), codes.arrow(total)
 
     def _ids(self, codes: pa.Array) -> pa.DictionaryArray:
         return pa.DictionaryArray.from_arrays(codes, self.ids, safe=False)

@@ -1,0 +1,68 @@
+"""Effects that name rows of a batch, and the same effects one by one.
+
+What a broker wants done with the events of a batch is what it would want done with each of them.
+Both ways are needed: whoever carries bytes takes rows, and whoever looks at one event at a time,
+such as a simulator, takes effects one by one. On each link, the order is the same.
+"""
+
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+
+from tidegate.overlay.messages import (
+    Batch,
+    Deliver,
+    DeliverRows,
+    Effect,
+    Refuse,
+    RefuseRows,
+    Send,
+    SendRows,
+)
+
+
+def by_row(effects: Iterable[Effect]) -> dict[int, list[Effect]]:
+    """What is done with each row of a batch, one by one."""
+    found: dict[int, list[Effect]] = {}
+    for effect in effects:
+        match effect:
+            case SendRows(link, batch, rows):
+                for row in rows.tolist():
+                    found.setdefault(row, []).append(Send(link, batch.row(row)))
+            case DeliverRows(link, batch, rows, starts, subscriptions):
+                bounds, owns = starts.tolist(), subscriptions.tolist()
+                for i, row in enumerate(rows.tolist()):
+                    event = batch.row(row)
+                    own = tuple(owns[bounds[i] : bounds[i + 1]])
+                    found.setdefault(row, []).append(
+                        Deliver(link, event.event, event.publisher, event.number, own)
+                    )
+            case RefuseRows(link, batch, reasons):
+                for row, reason in reasons.items():
+                    refusal = Refuse(None, batch.numbers[row], reason)
+                    found.setdefault(row, []).append(Send(link, refusal))
+            case _:
+                raise TypeError(f"{effect} names no rows")
+    return found
+
+
+def gathered(batch: Batch, effects: Mapping[int, list[Effect]]) -> list[Effect]:
+    """What is to be done with rows of a batch, by row in their order, as effects that name rows."""
+    sent: dict[str, list[int]] = {}
+    delivered: dict[str, list[tuple[int, tuple[int, ...]]]] = {}
+    for row, each in effects.items():
+        for effect in each:
+            if isinstance(effect, Deliver):
+                delivered.setdefault(effect.link, []).append((row, effect.subscriptions))
+            else:
+                assert isinstance(effect, Send)
+                sent.setdefault(effect.link, []).append(row)
+    found: list[Effect] = [
+        SendRows(link, batch, np.array(rows, np.int32)) for link, rows in sent.items()
+    ]
+    for link, handed in delivered.items():
+        rows, owns = zip(*handed, strict=True)
+        starts = np.cumsum([0, *map(len, owns)]).astype(np.int32)
+        flat = np.array([own for each in owns for own in each], np.int64)
+        found.append(DeliverRows(link, batch, np.array(rows, np.int32), starts, flat))
+    return found
