@@ -40,6 +40,22 @@ def test_peers_and_events_may_be_drawn_and_some_may_go() -> None:
     assert outcome.delivered == outcome.wanted
 
 
+def test_peers_may_choose_those_that_are_nearest() -> None:
+    table = {
+        "overlay": "similarity",
+        "measure": "shared",
+        "near": {"near": 2, "random": 1, "rho": 0.5},
+        "workload": {"like": "rectangles", "peers": 16, "events": 6},
+        "churn": {"leaves": 1, "full_leaves": 1, "failures": 1},
+    }
+    outcome = read(table, SOURCES).run()
+    assert outcome.peers == 13
+    assert (outcome.tops, outcome.depth) == (0, 0)
+    assert outcome.delivered + outcome.missed == outcome.wanted
+    assert outcome.mean_degree >= 3
+    assert len(list(ElementTree.fromstring(outcome.picture()))) > 2 * 13
+
+
 @pytest.mark.parametrize(
     ("table", "said"),
     [
@@ -51,6 +67,8 @@ def test_peers_and_events_may_be_drawn_and_some_may_go() -> None:
         ({"peers": [ANN], "tree": {"join": "slow"}}, "tree.join is 'slow'; one of full"),
         ({"peers": [ANN], "tree": {"degree": 1, "root_share": 2}}, "tree: the root of an"),
         ({"peers": [ANN], "tree": {"depth": 1}}, "there is no tree.depth"),
+        ({"peers": [ANN], "overlay": "similarity", "near": {"near": 0, "random": 0}}, "near: a p"),
+        ({"peers": [ANN], "measure": "far"}, "measure is 'far'; one of given"),
         ({"peers": [ANN], "links": {"loss": 1}}, "links.loss is 1"),
         ({"peers": [ANN], "events": [{"event": 7}]}, "events.0."),
         ({"peers": [ANN], "events": [{"publisher": "bob", "event": {}}]}, "publisher is 'bob'"),

@@ -18,6 +18,8 @@ Peers that find their place in a tree by containment:
 - `searching`, `joining`, `tree_peer`: how a peer searches, is taken in, leaves, and what it does
   when others are gone
 - `simulation`: what happens in a network of peers that find each other
+- `relations`, `hierarchy`: the same tree of tens of thousands of peers, without messages
+- `near_messages`, `near_peer`: peers that choose those that are nearest, as a protocol
 - `scenario`, `outcome`, `picture`: such a network from a file, in figures, and drawn
 
 And what can be known of documents beforehand:

@@ -395,13 +395,14 @@ class Joining(Searching):
             self._remove_child(link)
             family.siblings[link] = True
             self._effects.append(Connect(link))
-        if (new and link not in self._greeted) or self.name not in came.tops:
-            self._send(link, Sibling((self.name, *family.siblings)))
+        tops = (self.name, *family.siblings)
+        if not came.answer and (new or not set(tops) <= {link, *came.tops}):
+            self._send(link, Sibling(tops, answer=True))
         for name in came.tops:
             known = name == self.name or name in family.siblings or name in self._greeted
             if not known:
                 self._greeted[name] = True
-                self._send(name, Sibling((self.name, *family.siblings)))
+                self._send(name, Sibling(tops))
 
     def _is_not_top(self, link: str, came: NotTop) -> None:
         if self.family.siblings.pop(link, None) and link not in self.family.children:

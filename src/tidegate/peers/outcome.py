@@ -3,20 +3,27 @@
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from typing import TypeAlias
 
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from tidegate.peers.near_peer import NearPeer
 from tidegate.peers.network import Spread
-from tidegate.peers.picture import tree_picture
+from tidegate.peers.picture import graph_picture, tree_picture
 from tidegate.peers.simulation import EVENTS, Simulation
 from tidegate.peers.tree_peer import TreePeer
+
+Network: TypeAlias = Simulation[TreePeer | NearPeer]
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """Figures of one run; degrees are numbers of neighbours, the virtual root left out."""
+    """Figures of one run; degrees are numbers of neighbours, the virtual root left out.
+
+    In a graph, nobody is at the top, and there is no depth.
+    """
 
     name: str
     peers: int
@@ -45,11 +52,12 @@ class Outcome:
     def report(self, out: Console) -> None:
         """Print it for people."""
         table = Table(title=escape(self.name), show_header=False, title_justify="left")
-        table.add_row("peers", f"{self.peers:,}, {self.tops:,} of them at the top")
-        table.add_row("depth", f"{self.depth}")
-        table.add_row(
-            "degree", f"{self.mean_degree:.1f} without leaves, at most {self.largest_degree}"
-        )
+        tops = f", {self.tops:,} of them at the top" if self.tops else ""
+        table.add_row("peers", f"{self.peers:,}{tops}")
+        if self.depth:
+            table.add_row("depth", f"{self.depth}")
+        leaves = " without leaves" if self.depth else ""
+        table.add_row("degree", f"{self.mean_degree:.1f}{leaves}, at most {self.largest_degree}")
         table.add_row("messages to build", f"{self.built:,}")
         control = sum(self.messages.values()) - self.event_messages
         table.add_row("control messages in all", f"{control:,}")
@@ -63,11 +71,45 @@ class Outcome:
         out.print(table)
 
 
-def tree_outcome(
-    name: str, tree: Simulation[TreePeer], built: int, spreads: Sequence[Spread]
-) -> Outcome:
-    """The figures of a containment tree."""
-    families = {name: peer.family for name, peer in tree.peers.items()}
+def outcome(name: str, network: Network, built: int, spreads: Sequence[Spread]) -> Outcome:
+    """The figures of a network."""
+    shape = _shape(name, network)
+    return Outcome(
+        name=name,
+        peers=len(network.peers),
+        tops=shape.tops,
+        depth=shape.depth,
+        mean_degree=_share(sum(shape.degrees), len(shape.degrees)),
+        largest_degree=max(shape.degrees, default=0),
+        built=built,
+        messages=dict(sorted(network.messages.items())),
+        bytes=dict(sorted(network.bytes.items())),
+        events=len(spreads),
+        wanted=sum(len(spread.wanted) for spread in spreads),
+        delivered=sum(len(spread.delivered) for spread in spreads),
+        in_vain=sum(len(spread.in_vain) for spread in spreads),
+        missed=sum(len(spread.missed) for spread in spreads),
+        event_messages=sum(network.messages[kind.__name__] for kind in EVENTS),
+        picture=shape.picture,
+    )
+
+
+@dataclass(frozen=True)
+class _Shape:
+    tops: int
+    depth: int
+    degrees: list[int]
+    picture: Callable[[], str]
+
+
+def _shape(name: str, network: Network) -> _Shape:
+    filters = {each: str(peer.filter) for each, peer in network.peers.items()}
+    trees = {each: p for each, p in network.peers.items() if isinstance(p, TreePeer)}
+    if not trees:
+        links = {each: peer.links for each, peer in network.peers.items()}
+        degrees = [len(each) for each in links.values()]
+        return _Shape(0, 0, degrees, lambda: graph_picture(name, links, filters))
+    families = {each: peer.family for each, peer in trees.items()}
     depths: dict[str, int] = {}
 
     def depth(peer: str) -> int:
@@ -81,26 +123,9 @@ def tree_outcome(
         for family in families.values()
         if family.children
     ]
-    filters = {name: str(peer.filter) for name, peer in tree.peers.items()}
-    events = sum(tree.messages[kind.__name__] for kind in EVENTS)
-    return Outcome(
-        name=name,
-        peers=len(families),
-        tops=sum(family.at_top for family in families.values()),
-        depth=max((depth(peer) for peer in families), default=0),
-        mean_degree=_share(sum(degrees), len(degrees)),
-        largest_degree=max(degrees, default=0),
-        built=built,
-        messages=dict(sorted(tree.messages.items())),
-        bytes=dict(sorted(tree.bytes.items())),
-        events=len(spreads),
-        wanted=sum(len(spread.wanted) for spread in spreads),
-        delivered=sum(len(spread.delivered) for spread in spreads),
-        in_vain=sum(len(spread.in_vain) for spread in spreads),
-        missed=sum(len(spread.missed) for spread in spreads),
-        event_messages=events,
-        picture=lambda: tree_picture(name, families, filters),
-    )
+    tops = sum(family.at_top for family in families.values())
+    deepest = max(depth(peer) for peer in families)
+    return _Shape(tops, deepest, degrees, lambda: tree_picture(name, families, filters))
 
 
 def _share(part: int, whole: int) -> float:

@@ -7,6 +7,7 @@ lines.
 
 from collections.abc import Mapping
 from html import escape
+from math import cos, pi, sin
 from typing import Final
 
 from tidegate.peers.branch import Family
@@ -43,6 +44,35 @@ def tree_picture(name: str, families: Mapping[str, Family], filters: Mapping[str
         fill = _EQUAL if family.equal or any(family.children.values()) else _PLAIN
         ring = _INK if family.joined else "#b3261e"
         parts.append(_circle(places[peer], peer, filters[peer], fill, ring))
+    return "\n".join([*parts, "</svg>"]) + "\n"
+
+
+def graph_picture(
+    name: str, links: Mapping[str, Mapping[str, bool]], filters: Mapping[str, str]
+) -> str:
+    """The SVG of a graph: peers on a circle, as they came; links that are random are dashed."""
+    radius = max(120.0, 40 * len(links) / (2 * pi))
+    middle = radius + _MARGIN
+    places = {
+        peer: Point(
+            middle + radius * sin(2 * pi * number / len(links)),
+            middle + 20 - radius * cos(2 * pi * number / len(links)),
+        )
+        for number, peer in enumerate(links)
+    }
+    size = f'width="{2 * middle:.0f}" height="{2 * middle + 20:.0f}"'
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" {size} '
+        f'font-family="sans-serif" font-size="11" fill="{_INK}">',
+        '<rect width="100%" height="100%" fill="white"/>',
+        f'<text x="16" y="26" font-size="15" font-weight="bold">{escape(name)}</text>',
+    ]
+    for peer, others in links.items():
+        for other, random in others.items():
+            if peer < other and other in places:
+                parts.append(_edge(places[peer], places[other], dashed=random))
+    for peer, place in places.items():
+        parts.append(_circle(place, peer, filters[peer], _PLAIN, _INK))
     return "\n".join([*parts, "</svg>"]) + "\n"
 
 

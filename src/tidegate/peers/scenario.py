@@ -1,7 +1,8 @@
 """Which network of peers is to be simulated, and what happens to it?
 
 A scenario is a TOML file: the overlay and its settings, links, the peers with their filters, who
-leaves and who fails, and events. `docs/peers.md` tells all keys. Peers join one after the other, or
+leaves and who fails, and events. `docs/peers.md` tells all keys. In an overlay by similarity, how
+near filters are is counted over the events of the scenario. Peers join one after the other, or
 all at once; then some leave and some fail; then events are published, each by a peer that is drawn
 unless one is named, from among those who want it if any does.
 """
@@ -18,14 +19,17 @@ from tidegate.overlay.attributes import Attributes
 from tidegate.overlay.filter import Event, Filter
 from tidegate.overlay.patterns import Patterns
 from tidegate.peers.branch import TreeSettings
-from tidegate.peers.outcome import Outcome, tree_outcome
+from tidegate.peers.history import History
+from tidegate.peers.near_peer import NearPeer, NearSettings
+from tidegate.peers.outcome import Network, Outcome, outcome
+from tidegate.peers.proximity import Measure, Proximity
 from tidegate.peers.simulation import TICK, Simulation
 from tidegate.peers.tree_messages import Join
 from tidegate.peers.tree_peer import TreePeer
 from tidegate.simulate.section import Section
 from tidegate.simulate.supply import Sources, TextKind
 
-OVERLAYS: Final = ("containment",)
+OVERLAYS: Final = ("containment", "similarity")
 KINDS: Final = (Attributes.name, Patterns.name)
 NO_SOURCES: Final[Sources] = {}
 
@@ -46,7 +50,8 @@ class Scenario:
     name: str
     seed: int
     kind: TextKind
-    settings: TreeSettings
+    settings: TreeSettings | NearSettings
+    measure: Measure
     delay: float
     loss: float
     together: bool
@@ -57,47 +62,54 @@ class Scenario:
     def run(self) -> Outcome:
         """Let it happen."""
         draw = Random(self.seed)
-        tree: Simulation[TreePeer] = Simulation(
-            self.kind,
-            lambda name, f: TreePeer(name, self.kind, f, self.settings),
-            seed=self.seed,
-            delay=max(1, round(self.delay * TICK)),
-            loss=self.loss,
-        )
+        network = self._network()
         for name, f in self.peers.items():
-            tree.join(name, f)
+            network.join(name, f)
             if not self.together:
-                tree.settle()
-        tree.settle()
-        built = sum(tree.messages.values())
-        self._go(tree, draw)
-        tree.loss = 0.0
+                network.settle()
+        network.settle()
+        built = sum(network.messages.values())
+        self._go(network, draw)
+        network.loss = 0.0
         if self.churn != Churn():
-            tree.run(self.settings.mend_time)
-            tree.settle()
-        spreads = [tree.publish(self._publisher(tree, who, event, draw), event)
-                   for who, event in self.events]  # fmt: skip
-        return tree_outcome(self.name, tree, built, spreads)
+            network.run(self.settings.mend_time)
+            network.settle()
+        spreads = []
+        for who, event in self.events:
+            publisher = self._publisher(network, who, event, draw)
+            spreads.append(network.publish(publisher, event))
+        return outcome(self.name, network, built, spreads)
 
-    def _go(self, tree: Simulation[TreePeer], draw: Random) -> None:
+    def _network(self) -> Network:
+        def made(name: str, f: Filter) -> TreePeer | NearPeer:
+            if isinstance(settings, TreeSettings):
+                return TreePeer(name, self.kind, f, settings)
+            return NearPeer(name, self.kind, f, proximity.of, settings)
+
+        settings, history = self.settings, History(self.kind)
+        for _, event in self.events:
+            history.add(event)
+        proximity = Proximity(history, self.measure)
+        delay = max(1, round(self.delay * TICK))
+        return Simulation(self.kind, made, seed=self.seed, delay=delay, loss=self.loss)
+
+    def _go(self, network: Network, draw: Random) -> None:
         churn = self.churn
         goes = ["leave"] * churn.leaves + ["full"] * churn.full_leaves + ["fail"] * churn.failures
         draw.shuffle(goes)
         for what in goes:
-            there = [name for name, peer in tree.peers.items() if peer.stays]
+            there = [name for name, peer in network.peers.items() if peer.stays]
             if len(there) < 2:
                 return
             name = draw.choice(there)
             if what == "fail":
-                tree.crash(name)
+                network.crash(name)
             else:
-                tree.leave(name, full=what == "full")
+                network.leave(name, full=what == "full")
             if not self.together:
-                tree.settle()
+                network.settle()
 
-    def _publisher(
-        self, tree: Simulation[TreePeer], named: str | None, event: Event, draw: Random
-    ) -> str:
+    def _publisher(self, tree: Network, named: str | None, event: Event, draw: Random) -> str:
         if named is not None and named in tree.peers:
             return named
         wanting = [name for name, peer in tree.peers.items() if peer.filter.matches(event)]
@@ -121,7 +133,7 @@ def read(table: dict[str, Any], sources: Sources = NO_SOURCES) -> Scenario:
     """The scenario that a table describes."""
     section = Section(table)
     seed = section.integer("seed", 1)
-    section.text("overlay", "containment", among=OVERLAYS)
+    near = section.text("overlay", "containment", among=OVERLAYS) == "similarity"
     links = section.section("links")
     kind, peers, drawn = _peers(section, seed, sources)
     churn = section.section("churn")
@@ -129,7 +141,8 @@ def read(table: dict[str, Any], sources: Sources = NO_SOURCES) -> Scenario:
         name=section.text("name", "peers"),
         seed=seed,
         kind=kind,
-        settings=_settings(section.section("tree")),
+        settings=_settings(section, NearSettings if near else TreeSettings),
+        measure=_measure(section),
         delay=links.number("delay", 0.1, least=0),
         loss=links.number("loss", 0.0, least=0),
         together=section.boolean("together", False),
@@ -144,22 +157,32 @@ def read(table: dict[str, Any], sources: Sources = NO_SOURCES) -> Scenario:
     return found
 
 
-def _settings(section: Section) -> TreeSettings:
+def _measure(section: Section) -> Measure:
+    names = [measure.value for measure in Measure]
+    return Measure(section.text("measure", Measure.MEAN.value, among=names))
+
+
+def _settings(
+    scenario: Section, made: type[TreeSettings | NearSettings]
+) -> TreeSettings | NearSettings:
+    section = scenario.section("tree" if made is TreeSettings else "near")
     given: dict[str, Any] = {}
-    for field in fields(TreeSettings):
-        if field.name == "join" and "join" in section:
-            given["join"] = Join(section.text("join", among=[join.value for join in Join]))
-        elif field.name in ("rho", "adaptive_rate") and field.name in section:
-            given[field.name] = section.number(field.name, least=0)
-        elif field.name in section:
-            given[field.name] = section.integer(field.name, least=0)
-        else:
+    for field in fields(made):
+        if field.name not in section:
             section.value(field.name, None)
+        elif field.name == "join":
+            given["join"] = Join(section.text("join", among=[join.value for join in Join]))
+        elif field.name == "gathered":
+            given["gathered"] = section.boolean("gathered")
+        elif field.name in ("rho", "adaptive_rate"):
+            given[field.name] = section.number(field.name, least=0)
+        else:
+            given[field.name] = section.integer(field.name, least=0)
     section.close()
     try:
-        return TreeSettings(**given)
+        return made(**given)
     except TidegateError as error:
-        raise ScenarioError(f"tree: {error}") from None
+        raise ScenarioError(f"{section.where}: {error}") from None
 
 
 def _peers(

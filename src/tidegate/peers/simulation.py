@@ -32,6 +32,7 @@ from tidegate.peers.messages import (
     Send,
     Tick,
 )
+from tidegate.peers.near_messages import Candidate
 from tidegate.peers.network import Spread
 from tidegate.peers.tree_messages import Hand, Relay
 from tidegate.simulate.clock import Clock
@@ -263,7 +264,7 @@ def size_of(message: Any, kind: Kind) -> int:
 
     >>> from tidegate.overlay.attributes import Attributes
     >>> size_of(Pass("ann", 12, {"price": 5}), Attributes())
-    27
+    25
     """
     total = 2
     for field in fields(message):
@@ -275,11 +276,17 @@ def size_of(message: Any, kind: Kind) -> int:
         elif field.name == "passed":
             total += size_of(value, kind)
         elif isinstance(value, tuple):
-            total += sum(len(each) + 3 for each in value)
+            total += sum(_part(each) for each in value)
         else:
-            total += len(str(value)) if isinstance(value, int) else len(str(value)) + 2
+            total += _part(value) - 1
         total += 1
     return total
+
+
+def _part(value: Any) -> int:
+    if isinstance(value, Candidate):
+        return len(value.name) + 13
+    return len(str(value)) + (1 if isinstance(value, int) else 3)
 
 
 class _Counted:

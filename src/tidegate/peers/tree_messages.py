@@ -191,9 +191,10 @@ class Promoted:
 
 @dataclass(frozen=True, slots=True)
 class Sibling:
-    """I am at the top, and so are these."""
+    """I am at the top, and so are these; who did not know that, or knows more, answers."""
 
     tops: tuple[str, ...]
+    answer: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -309,7 +310,7 @@ _CHECKS: Final[dict[str, Callable[[Any], bool]]] = {
     ),
     **dict.fromkeys(("instead", "parent", "grandparent", "heir", "successor"), _perhaps_name),
     **dict.fromkeys(("names", "tops", "mates"), _names),
-    **dict.fromkeys(("clear", "equal", "full"), _truth),
+    **dict.fromkeys(("clear", "equal", "full", "answer"), _truth),
     "relation": lambda value: isinstance(value, Relation),
     "mode": lambda value: isinstance(value, Join),
 }

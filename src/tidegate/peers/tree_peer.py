@@ -270,6 +270,7 @@ class TreePeer(Joining):
             self._begin(Purpose.LEFT, Join.BASIC, [link])
             return
         quest = self._new_quest(Purpose.LEFT, Join.BASIC, Stage.ASK)
+        quest.depth = 0  # those below stay where they are, however deep that is
         quest.tops = list(leave.tops)
         wanted = (leave.successor, grandparent)
         quest.candidates = [each for each in wanted if each not in (None, self.name)]
@@ -393,10 +394,12 @@ class TreePeer(Joining):
         if self._now % self.tree.seek == 0:
             self._told.clear()  # what was said last may have been lost
             self._greeted.clear()
-            if self.family.at_top and all(self.name < each for each in self.family.siblings):
+            siblings = list(self.family.siblings)
+            if self.family.at_top and all(self.name < each for each in siblings):
                 self._effects.append(Seek())
-                for sibling in self.family.siblings:
-                    self._send(sibling, Sibling(self._tops()))
+            if siblings:
+                chosen = siblings[int(drawn("gossip", self.name, self._now) * len(siblings))]
+                self._send(chosen, Sibling(self._tops()))
 
     def _close_loose(self) -> None:
         """Close links that have been for nothing for a while: the other side may think otherwise.
