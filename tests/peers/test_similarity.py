@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from tidegate.documents.dtd import parse_dtd
 from tidegate.documents.pattern import ValueTest
+from tidegate.documents.synopsis import Synopsis
 from tidegate.documents.xpath import parse_xpath
 from tidegate.errors import TidegateError
 from tidegate.lab.workloads.dtds import made_up
@@ -21,7 +22,6 @@ from tidegate.peers.history import History
 from tidegate.peers.opposition import Opposition
 from tidegate.peers.proximity import Measure, Proximity
 from tidegate.peers.similarity import Similarity, Weights
-from tidegate.peers.synopsis import Synopsis
 
 MEDIA = parse_dtd("""
     <!ELEMENT media ((Book,CD,DVD)*) >

@@ -5,5 +5,6 @@ In the order of the story: an XPath expression is cut into words (`lexer`) and r
 its one form. Values are compared as XPath does (`values`). Patterns relate by laying one over the
 other (`containment`; `models` decides it exactly, for a price). One document (`tree`) is tried in
 `evaluate`. `xpath` is what people hold in their hands. `dtd` says what documents of a type look
-like. Many documents become flat arrays (`reading`), and meet many patterns (`index`).
+like, and `synopsis` which paths those have that were seen. Many documents become flat arrays
+(`reading`), and meet many patterns (`index`).
 """

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidegate.documents.dtd import DTD, parse_dtd
+from tidegate.documents.synopsis import Synopsis
 from tidegate.lab.workloads.dtds import made_up, news
 from tidegate.lab.workloads.xml_documents import DocumentChoices, DocumentSource
 from tidegate.lab.workloads.xml_patterns import PatternChoices, PatternSource
@@ -25,7 +26,6 @@ from tidegate.peers.history import History
 from tidegate.peers.opposition import Opposition
 from tidegate.peers.proximity import Measure, Proximity
 from tidegate.peers.similarity import Similarity
-from tidegate.peers.synopsis import Synopsis
 
 MEDIA: Final = """
 <!ELEMENT media ((Book, CD, DVD)*)> <!ELEMENT Book ((Author | Title)+)>

@@ -25,8 +25,7 @@ Peers that find their place in a tree by containment:
 And what can be known of documents beforehand:
 
 - `opposition`: which children of an element cannot occur together, by a DTD
-- `synopsis`: how many documents had which paths
-- `guide`: what may stand below an element, by both
+- `guide`: what may stand below an element, by a DTD and a synopsis (`documents.synopsis`)
 - `expansion`: what documents may look like that match a pattern
 - `similarity`: how probable it is that a document which matches one pattern matches another
 """

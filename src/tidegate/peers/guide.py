@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from tidegate.documents.dtd import DTD
+from tidegate.documents.synopsis import Synopsis
 from tidegate.errors import TidegateError
 from tidegate.peers.opposition import Opposition
-from tidegate.peers.synopsis import Synopsis
 
 Path: TypeAlias = tuple[str, ...]
 """Element names from the outermost one down."""

@@ -7,5 +7,7 @@
 - `used_predicates`: which predicates subscriptions use most
 - `counting`: what is counted of events, and how counts are put together
 - `gather_job`: how past events are counted on Spark
+- `synopsis_job`: which paths documents have, counted on Spark
+- `proximity_job`: how near all pairs of filters are, counted on Spark
 - `statistics`: what is known in the end (`Statistics`)
 """

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tidegate.documents.synopsis import Node, Path, Synopsis
 from tidegate.documents.tree import Element, read
 from tidegate.errors import DocumentError, TidegateError
 from tidegate.lab.workloads.dtds import made_up, news
 from tidegate.lab.workloads.xml_documents import DocumentChoices, DocumentSource
-from tidegate.peers.synopsis import Node, Path, Synopsis
 
 
 @st.composite
