@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 # hand. The long one goes looking for new ones, and prints how to come back to what it finds. The
 # quick one, of `make check`, tries the first few.
 settings.register_profile(
-    "default", max_examples=50, derandomize=True, deadline=None, database=None
+    "default", max_examples=35, derandomize=True, deadline=None, database=None
 )
 settings.register_profile("long", max_examples=1_000, deadline=None, database=None, print_blob=True)
 settings.register_profile("quick", max_examples=10, derandomize=True, deadline=None, database=None)
