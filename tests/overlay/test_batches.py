@@ -121,7 +121,7 @@ class KeepsNumbers(Broker):
     def _take(self, link: Link, publisher: str, number: int, *rest: Any) -> str | None:
         found = super()._take(link, publisher, number, *rest)
         if found is None:
-            self._seen[publisher] = number - 1
+            del self._seen[publisher]
         return found
 
 

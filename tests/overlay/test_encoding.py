@@ -29,17 +29,21 @@ from tidegate.overlay.messages import (
     Advertise,
     Change,
     Entry,
+    Farewell,
     Hello,
     Message,
     Publish,
     Recount,
     Refuse,
     Report,
+    Way,
 )
 
 KINDS = [*POOLS]
 BOTH = pytest.mark.parametrize("kind", KINDS)
-KINDS_OF_MESSAGES = [Change, Change, Advertise, Publish, Acknowledge, Refuse, Hello, Report]
+KINDS_OF_MESSAGES = [
+    *(Change, Change, Advertise, Publish, Acknowledge, Refuse, Hello, Report, Way, Farewell)
+]
 IDS = st.integers(-LARGEST, LARGEST)
 NUMBERS = st.integers(0, LARGEST)
 OWN, BEHIND = st.just(1) | st.integers(1, LARGEST), st.just(0) | NUMBERS
@@ -79,7 +83,13 @@ def messages(draw: st.DrawFn, name: str) -> Message:
     if what is Refuse:
         return Refuse(draw(numbers), draw(numbers), draw(TEXTS))
     if what is Hello:
-        return Hello(draw(st.integers(1, LARGEST)), draw(NUMBERS), draw(NUMBERS))
+        way = tuple(draw(st.lists(TEXTS, max_size=3)))
+        numbered = draw(st.integers(1, LARGEST)), draw(NUMBERS), draw(NUMBERS)
+        return Hello(*numbered, way, bool(way) and draw(st.booleans()))
+    if what is Way:
+        return Way(tuple(draw(st.lists(TEXTS, max_size=3))))
+    if what is Farewell:
+        return Farewell()
     ids = draw(st.lists(IDS, min_size=8, max_size=8, unique=True))
     found = [Entry(own, f) for own, f in zip(ids, filters(own, rng), strict=True)]
     cut = draw(st.integers(0, len(found)))

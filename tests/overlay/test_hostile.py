@@ -50,6 +50,7 @@ from tidegate.overlay.messages import (
     Recount,
     Refuse,
     Send,
+    Way,
 )
 from tidegate.overlay.policy import Choice
 from tidegate.overlay.settings import Settings
@@ -318,6 +319,7 @@ GOOD: tuple[Message, ...] = (
     Acknowledge(0),
     Refuse(1, None, "because"),
     Hello(2, 1, 1),
+    Way(("b", "r")),
 )
 JUNK: tuple[Any, ...] = (
     *(None, True, "x", 1.5, -1, 2**63, 10**5000, b"", [], {}, (1,), ("x",), [Entry(5, DEAR)]),
@@ -329,6 +331,8 @@ FITTING = {
     ("Refuse", "seq"): (None,),
     ("Refuse", "number"): (None,),
     ("Refuse", "reason"): ("x",),
+    ("Hello", "way"): (("x",),),
+    ("Way", "names"): (("x",),),
     ("Change", "whole"): (True,),
     ("Advertise", "whole"): (True,),
     ("Change", "remove"): ((1,),),

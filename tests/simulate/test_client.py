@@ -10,8 +10,9 @@ from tests.overlay.words import WORDS, Words
 from tests.simulate.networks import KIND, between, network
 from tidegate.errors import SubscriptionError
 from tidegate.overlay.client import Client
+from tidegate.overlay.conversation import Told
 from tidegate.overlay.filter import Event, Filter
-from tidegate.overlay.messages import Acknowledge, Advertise, Change, Refuse
+from tidegate.overlay.messages import Acknowledge, Change, Refuse
 from tidegate.overlay.settings import Settings
 from tidegate.overlay.strategy import STRATEGIES
 from tidegate.simulate.network import Network, Setup
@@ -117,7 +118,7 @@ class Slow:
         self.heard = 0
         self.waiting: list[Change] = []
 
-    def send(self, message: Change | Advertise, /) -> None:
+    def send(self, message: Told, /) -> None:
         assert isinstance(message, Change)
         self.waiting.append(message)
 

@@ -37,6 +37,7 @@ import numpy as np
 from tidegate.errors import TidegateError
 from tidegate.overlay.asked import Filters, asked, refusal
 from tidegate.overlay.difference import Difference
+from tidegate.overlay.failover import Failover
 from tidegate.overlay.filter import Event, Kind, Plain
 from tidegate.overlay.form import flaw, is_number
 from tidegate.overlay.link import Link
@@ -45,12 +46,14 @@ from tidegate.overlay.messages import (
     Advertise,
     Batch,
     Change,
-    Deliver,
     DeliverRows,
+    Disconnect,
     Effect,
+    Farewell,
     Hello,
     Input,
     LinkDown,
+    LinkGone,
     LinkUp,
     Persist,
     Publish,
@@ -61,16 +64,20 @@ from tidegate.overlay.messages import (
     Send,
     SendRows,
     Tick,
+    Way,
 )
 from tidegate.overlay.notes import Notes
 from tidegate.overlay.policy import Choice
 from tidegate.overlay.routing import Routing
 from tidegate.overlay.rows import gathered
+from tidegate.overlay.seen import Seen
 from tidegate.overlay.settings import Settings
 from tidegate.overlay.stream import Place
+from tidegate.overlay.ties import Ties
+from tidegate.overlay.upstream import Parents, Paths
 from tidegate.overlay.work import Tally, Work
 
-FORMAT: Final = 4  # of snapshots
+FORMAT: Final = 5  # of snapshots
 FEW_EVENTS: Final = 4  # of a batch, below which each is routed on its own
 _PERIOD: Final = 10  # ticks between one time that filters are pruned and the next, if none is named
 
@@ -89,8 +96,8 @@ class Broker:
     >>> broker.handle("ann", Change(1, add=(cheap,)))[-1]
     Send(link='ann', message=Acknowledge(seq=1))
     >>> _ = broker.handle("bob", LinkUp(client=True))
-    >>> broker.handle("bob", Publish(1, {"price": 5}))
-    [Deliver(link='ann', event={'price': 5}, publisher='a/bob', number=1, subscriptions=(1,))]
+    >>> broker.handle("bob", Publish(1, {"price": 5}))  # doctest: +ELLIPSIS
+    [Deliver(link='ann', event={'price': 5}, publisher='a/bob', number=1, subscriptions=(1,), ...)]
     """
 
     def __init__(
@@ -112,6 +119,10 @@ class Broker:
         self.tally: Final = Tally()
         pruner = self.kind.pruner() if self.policy.learns else None
         self.notes: Final = Notes(pruner, self.settings.learn)
+        above = self.settings.upstream
+        failover = None
+        if isinstance(above, Parents):
+            failover = Failover(name, above, self.settings.patience)
         self.routing: Final = Routing(
             self.kind,
             self.policy,
@@ -120,10 +131,13 @@ class Broker:
             pruner,
             weighed=self.settings.memory is not None,
             tally=self.tally,
+            passage=above if isinstance(above, Paths) else failover,
         )
+        self.ties: Final = Ties(self.routing, failover, self.settings.forget, self._tell_all)
         self._rested = 0  # ticks since filters were pruned last
         self._stirred = False  # whether entries or reports have come since
-        self._seen: dict[str, int] = {}  # the last number of each publisher
+        self._window = 0 if above is None else self.settings.window
+        self._seen: dict[str, Seen] = {}  # numbers of each publisher
         self._handlers: dict[type, Callable[[Link, Any], list[Effect]]] = {
             Change: self._changed,
             Advertise: self._changed,
@@ -134,6 +148,8 @@ class Broker:
             Hello: self._greeted,
             Report: self._reported,
             LinkDown: self._went_down,
+            Way: self._told_way,
+            Farewell: self._left,
         }
 
     @property
@@ -156,6 +172,10 @@ class Broker:
         if isinstance(came, LinkUp):
             return self._came_up(link, came)
         known = self.routing.links.get(link)
+        if isinstance(came, LinkGone):
+            return [] if known is None else [Persist(link, came), *self.ties.gone(link)]
+        if isinstance(came, Farewell) and known is None:
+            return [Disconnect(link)]  # both sides have left
         if known is None or not known.up:
             return self._refuse_unread(link, came, f"no link of the name {link!r} is up")
         found = None if isinstance(came, LinkDown) else flaw(came)
@@ -205,6 +225,17 @@ class Broker:
     # -- events
 
     def _published(self, link: Link, came: Publish) -> list[Effect]:
+        keeps = self.settings.keep_events
+        if not came.seq:  # a sender that does not keep it: but whoever keeps it writes it down
+            return [*([Persist(link.name, came)] if keeps else ()), *self._publish(link, came)]
+        if link.stream.place(came.seq) is not Place.NEXT:
+            self.tally.repeated += 1
+            return [Send(link.name, Acknowledge(link.stream.heard))]
+        link.stream.hear(came.seq)
+        answer = Send(link.name, Acknowledge(came.seq))
+        return [Persist(link.name, came), *self._publish(link, came), answer]
+
+    def _publish(self, link: Link, came: Publish) -> list[Effect]:
         publisher = f"{self.name}/{link.name}" if link.client else came.publisher
         refusal = self._take(link, publisher, came.number, came.event)
         if refusal is not None:
@@ -215,6 +246,9 @@ class Broker:
         """The same for many events of a link, by rows."""
         count = len(came.numbers)
         own = [f"{self.name}/{link.name}"] * count if link.client else came.publishers
+        if self.settings.keep_events:
+            reason = "events are kept here: publish them one by one"
+            return self._refuse_unread(link.name, came, reason)
         if len(own) != count:
             return self._refuse_unread(link.name, came, "between brokers, events have publishers")
         onward = Batch(came.numbers, came.events, own, came.sizes)
@@ -235,22 +269,27 @@ class Broker:
         self, link: Link, publisher: str, number: int, event: Event, size: int | None = None
     ) -> str | None:
         """Take an event that is new; if it cannot be taken, why, or an empty text: nobody asks."""
-        if number <= self._seen.get(publisher, 0):
+        seen = self._seen.get(publisher) or Seen(self._window)
+        if number <= seen.newest if link.client else number in seen:
             self.tally.repeated += 1
             return "the number was used" if link.client else ""
         if link.client:
             refusal = self._event_refusal(link, event, size)
+        elif not self.routing.passage.expects(publisher, link.name):
+            refusal = f"this link is not on a way from {publisher}"
         else:
             refusal = self.kind.event_refusal(event)
         if refusal is not None:
             self.tally.refused += 1
             return refusal
-        self._seen[publisher] = number
+        seen.take(number)
+        self._seen[publisher] = seen
         self.notes.event(link.name, event)
         return None
 
     def _route_many(self, origin: Link, batch: Batch, rows: list[int]) -> list[Effect]:
-        if len(rows) < FEW_EVENTS:
+        # Where several paths lead to a publisher, rows go where theirs is.
+        if len(rows) < FEW_EVENTS or isinstance(self.settings.upstream, Paths):
             return gathered(batch, {row: self._route(origin, batch.row(row)) for row in rows})
         whole = len(rows) == len(batch.numbers)
         events = batch.events if whole else [batch.events[row] for row in rows]
@@ -258,7 +297,7 @@ class Broker:
         effects: list[Effect] = []
         for name, goal in self.routing.wanted.match_batch(events, places):
             link = self.routing.links[name]
-            if link is origin and not link.client:
+            if not (link.client or self._carries(batch.publishers[0], origin, link)):
                 continue
             if not link.ready:
                 self.tally.undelivered += len(goal.rows)
@@ -267,11 +306,17 @@ class Broker:
             elif not self.policy.floods:
                 effects.append(SendRows(name, batch, goal.rows))
         for link in self.routing.neighbours if self.policy.floods else ():
-            if link is not origin and link.ready:
+            if not self._carries(batch.publishers[0], origin, link):
+                continue
+            if link.ready:
                 effects.append(SendRows(link.name, batch, places))
-            elif link is not origin:
+            else:
                 self.tally.undelivered += len(rows)
         return effects
+
+    def _carries(self, publisher: str, origin: Link, goal: Link) -> bool:
+        """Whether events of a publisher go on from one link to a neighbour."""
+        return self.routing.passage.carries(publisher, origin.name, goal.name)
 
     def _route(self, origin: Link, event: Publish) -> list[Effect]:
         wanting: dict[str, list[int]] = {}
@@ -282,17 +327,14 @@ class Broker:
         if self.policy.floods:
             goals += self.routing.neighbours
         for link in goals:
-            if link is origin and not link.client:
+            if not (link.client or self._carries(event.publisher, origin, link)):
                 continue
-            if not link.ready:
-                self.tally.undelivered += 1
-            elif link.client:
-                subscriptions = tuple(wanting[link.name])
-                effects.append(
-                    Deliver(link.name, event.event, event.publisher, event.number, subscriptions)
-                )
+            owns = tuple(wanting.get(link.name, ()))
+            onward = link.carry(event, owns, keep=self.settings.keep_events)
+            if onward is not None:
+                effects.append(onward)
             else:
-                effects.append(Send(link.name, event))
+                self.tally.undelivered += 1
         return effects
 
     def _event_refusal(self, link: Link, event: Event, size: int | None) -> str | None:
@@ -308,6 +350,9 @@ class Broker:
             return refusal
         if self.settings.advertisements and not self.routing.offered[link.name].allow(event):
             return "the event is not among what its publisher has advertised"
+        above = self.settings.upstream
+        if isinstance(above, Paths) and self.name not in above.down:
+            return f"no paths lead from {self.name}: publish at {' or '.join(above.up)}"
         return None
 
     # -- links
@@ -325,8 +370,9 @@ class Broker:
             return [Send(name, Refuse(None, None, f"the link {name!r} is to a {known}"))]
         link.up, link.greeted = True, False
         if not link.client:
-            heard = Hello(self.life, link.stream.heard_life, link.stream.heard)
-            effects.append(Send(name, heard))
+            effects.append(Send(name, self.ties.hello(link, self.life)))
+        else:
+            effects += [link.sending(message) for message in link.stream.unacknowledged]
         return effects
 
     def _went_down(self, link: Link, came: LinkDown) -> list[Effect]:
@@ -338,18 +384,34 @@ class Broker:
         if link.client or link.greeted:
             self.tally.repeated += 1
             return []
+        effects: list[Effect] = [Persist(link.name, came)]
+        way, parting = self.ties.way, self.ties.unwelcome(link, came)
+        if parting is not None:
+            return [*effects, *parting]
         link.greeted = True
         afresh = link.stream.greeted(came, self.life)
         # A neighbour that has never heard anything need not be told that there is nothing.
         needless = not came.heard_life and not link.forwards
         missed = link.everything() if afresh and not needless else link.stream.unacknowledged
-        return [Persist(link.name, came), *(Send(link.name, message) for message in missed)]
+        missed += link.stream.renumbered()
+        effects += [link.sending(message) for message in missed]
+        return [*effects, *self.ties.settle(link, way)]
+
+    def _told_way(self, link: Link, came: Way) -> list[Effect]:
+        if self.ties.failover is None or not self.ties.failover.above(link.name):
+            self.tally.repeated += 1
+            return []
+        return [Persist(link.name, came), *self.ties.told_way(link, came.names)]
+
+    def _left(self, link: Link, came: Farewell) -> list[Effect]:
+        """A neighbour has left: forget it, and close the link."""
+        return [Persist(link.name, came), *self.ties.left(link.name), Disconnect(link.name)]
 
     def _acknowledged(self, link: Link, came: Acknowledge) -> list[Effect]:
         if not link.stream.acknowledged(came.seq):
             self.tally.refused += 1
             return [Send(link.name, Refuse(came.seq, None, "that was never sent"))]
-        return [Persist(link.name, came)]
+        return [Persist(link.name, came), *self.ties.settle(link, self.ties.way)]
 
     def _refused(self, link: Link, came: Refuse) -> list[Effect]:
         self.tally.rebuffed += 1
@@ -361,7 +423,8 @@ class Broker:
         effects: list[Effect] = []
         for link in self.routing.links.values():
             if link.ready:
-                effects += [Send(link.name, message) for message in link.stream.tick()]
+                effects += [link.sending(message) for message in link.stream.tick()]
+        effects += self.ties.tick()
         for link, wanted, offered in self.routing.tick(learned=self._learn(came)):
             self._tell(link, Advertise, offered, effects)
             self._tell(link, Change, wanted, effects)
@@ -383,8 +446,9 @@ class Broker:
         pruner = self.notes.pruner
         summary, reports = (None, {}) if came.noted is None else came.noted
         for name, told in reports.items():
-            self.routing.links[name].report = Report(*told)
-            self._stirred = True
+            if name in self.routing.links:  # else it has left
+                self.routing.links[name].report = Report(*told)
+                self._stirred = True
         if pruner is None:
             return False
         if summary is not None:
@@ -419,6 +483,8 @@ class Broker:
     def _restarted(self) -> list[Effect]:
         for link in self.routing.links.values():
             link.up = link.greeted = False
+        if self.ties.failover is not None:
+            self.ties.failover.restarted()
         return []
 
     # -- what is told to neighbours
@@ -454,7 +520,8 @@ class Broker:
             "life": self.life,
             "work": list(astuple(self.work)),
             "tally": list(astuple(self.tally)),
-            "seen": dict(self._seen),
+            "seen": {publisher: seen.state() for publisher, seen in self._seen.items()},
+            "above": None if self.ties.failover is None else self.ties.failover.state(),
             "rested": [self._rested, self._stirred],
             "learned": None if self.notes.pruner is None else self.notes.pruner.learned,
             "noticed": self.notes.state(),
@@ -475,10 +542,13 @@ class Broker:
         broker = cls(snapshot["name"], kind, policy, settings, snapshot["life"])
         if broker.notes.pruner is not None and snapshot["learned"] is not None:
             broker.notes.pruner.learn(snapshot["learned"])
+        if broker.ties.failover is not None and snapshot["above"] is not None:
+            broker.ties.failover.restore(snapshot["above"])
         broker.routing.restore(snapshot)
         broker.notes.restore(snapshot["noticed"])
         broker._rested, broker._stirred = snapshot["rested"]
-        broker._seen.update(snapshot["seen"])
+        for publisher, seen in snapshot["seen"].items():
+            broker._seen[publisher] = Seen.restored(seen, broker._window)
         for counts, was in ((broker.work, snapshot["work"]), (broker.tally, snapshot["tally"])):
             for field, count in zip(fields(counts), was, strict=True):
                 setattr(counts, field.name, count)

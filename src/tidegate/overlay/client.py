@@ -63,7 +63,8 @@ class Subscription:
 class Client:
     """One client of a broker.
 
-    `updates` is the strategy by which it tells that a filter has become another one.
+    `updates` is the strategy by which it tells that a filter has become another one. With
+    `keep_events`, what it publishes is kept until its broker has it: see `Settings`.
 
     >>> from tidegate.overlay.attributes import Attributes
     >>> class Paper:
@@ -83,9 +84,16 @@ class Client:
     """
 
     def __init__(
-        self, name: str, wire: Wire, language: Language | None = None, updates: str = "parametric"
+        self,
+        name: str,
+        wire: Wire,
+        language: Language | None = None,
+        updates: str = "parametric",
+        *,
+        keep_events: bool = False,
     ) -> None:
         self.name: Final = name
+        self._keep_events = keep_events
         self.updates: Final = check_strategy(updates)
         self.spurious = 0  # events for a subscription that the filter in force rejects
         self.twice = 0  # events that came for several entries of a subscription
@@ -196,7 +204,10 @@ class Client:
     def publish(self, event: Event) -> None:
         """Publish an event."""
         self._number += 1
-        self._wire.publish(self._number, event)
+        if self._keep_events:
+            self._conversation.publish(self._number, event)
+        else:
+            self._wire.publish(self._number, event)
 
     # -- what it is told
 
@@ -216,6 +227,13 @@ class Client:
             if len(self._subscriptions[own].entries) > 1:
                 self._cancel_outdated(own, event)
         return tuple(handed)
+
+    def take(self, seq: int) -> bool:
+        """Its broker delivers something under a number; whether for the first time.
+
+        Where events are kept, to be asked before `receive`; it acknowledges.
+        """
+        return self._conversation.deliver(seq)
 
     def hear(self, message: Message) -> None:
         """Its broker has answered."""

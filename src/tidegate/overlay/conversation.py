@@ -5,6 +5,9 @@ what is not is sent again. When it has lost its memory, all that was accepted is
 whole, and then what nobody has answered: a whole is refused as a whole, so nothing may be in it
 that could be.
 
+Where events are kept, they are messages among the others, and what the broker delivers is numbered
+and acknowledged.
+
 Invariant: `wanted` and `offered` are what was accepted, changed by what is under way. What is
 refused is in neither, and is not told again.
 """
@@ -15,12 +18,22 @@ from dataclasses import replace
 from typing import Final, TypeAlias
 
 from tidegate.overlay.difference import Difference
-from tidegate.overlay.filter import Filter
-from tidegate.overlay.messages import Acknowledge, Advertise, Change, Entry, Message, Refuse
+from tidegate.overlay.filter import Event, Filter
+from tidegate.overlay.messages import (
+    Acknowledge,
+    Advertise,
+    Change,
+    Entry,
+    Message,
+    Publish,
+    Refuse,
+)
 
 _REASONS: Final = 100  # refusals of which a client remembers why
 
-Told: TypeAlias = Change | Advertise
+Told: TypeAlias = Change | Advertise | Publish | Acknowledge
+"""What a client says."""
+_Kept: TypeAlias = Change | Advertise | Publish
 
 
 class Conversation:
@@ -35,7 +48,8 @@ class Conversation:
         self.refused: Final[deque[str]] = deque(maxlen=_REASONS)
         self._send = send
         self._seq = 0
-        self._kept: deque[Told] = deque()
+        self._kept: deque[_Kept] = deque()
+        self._heard = 0  # the number of the last delivery
         self._refused_seqs: set[int] = set()  # those of them that were refused
         self._accepted: dict[type, dict[int, Filter]] = {Change: {}, Advertise: {}}
 
@@ -55,7 +69,18 @@ class Conversation:
         _follow(self._told(told), told)
         self._tell(told)
 
-    def hear(self, message: Message) -> Told | None:
+    def publish(self, number: int, event: Event) -> None:
+        """Publish an event, and keep it until the broker has it."""
+        self._tell(Publish(number, event, seq=self._numbered()))
+
+    def deliver(self, seq: int) -> bool:
+        """Something was delivered under this number; whether for the first time."""
+        new = seq > self._heard
+        self._heard = max(seq, self._heard)
+        self._send(Acknowledge(self._heard))
+        return new
+
+    def hear(self, message: Message) -> Change | Advertise | None:
         """The broker has answered. What was refused, if anything was."""
         if isinstance(message, Acknowledge):
             while self._kept and self._kept[0].seq <= message.seq:
@@ -63,7 +88,7 @@ class Conversation:
         elif isinstance(message, Refuse):
             self.refused.append(message.reason)
             for kept in self._kept:
-                if kept.seq == message.seq:
+                if kept.seq == message.seq and not isinstance(kept, Publish):
                     self._refused_seqs.add(kept.seq)
                     self._take_back(kept)
                     return kept
@@ -75,7 +100,12 @@ class Conversation:
             for kept in self._kept:
                 self._send(kept)
             return
-        pending = [m for m in self._kept if not m.whole and m.seq not in self._refused_seqs]
+        self._heard = 0
+        pending = [
+            kept
+            for kept in self._kept
+            if isinstance(kept, Publish) or not (kept.whole or kept.seq in self._refused_seqs)
+        ]
         self._kept.clear()
         self._refused_seqs.clear()
         self._seq = 0
@@ -86,13 +116,15 @@ class Conversation:
         for message in pending:
             self._tell(replace(message, seq=self._numbered()))
 
-    def _accept(self, answered: Told) -> None:
+    def _accept(self, answered: _Kept) -> None:
+        if isinstance(answered, Publish):
+            return
         if answered.seq in self._refused_seqs:
             self._refused_seqs.discard(answered.seq)
         else:
             _follow(self._accepted[type(answered)], answered)
 
-    def _take_back(self, refused: Told) -> None:
+    def _take_back(self, refused: Change | Advertise) -> None:
         """Have again what was accepted, changed by what is under way, where a message said else."""
         mine, accepted = self._told(refused), self._accepted[type(refused)]
         named = {*(entry.id for entry in (*refused.add, *refused.update)), *refused.remove}
@@ -100,22 +132,26 @@ class Conversation:
             mine.pop(own, None)
         mine.update((own, accepted[own]) for own in sorted(named & accepted.keys()))
         for kept in self._kept:
-            if type(kept) is type(refused) and kept.seq not in self._refused_seqs:
+            if isinstance(kept, Publish) or kept.seq in self._refused_seqs:
+                continue
+            if type(kept) is type(refused):
                 _follow(mine, kept, named)
 
-    def _told(self, message: Told) -> dict[int, Filter]:
+    def _told(self, message: Change | Advertise) -> dict[int, Filter]:
         return self.wanted if isinstance(message, Change) else self.offered
 
     def _numbered(self) -> int:
         self._seq += 1
         return self._seq
 
-    def _tell(self, message: Told) -> None:
+    def _tell(self, message: _Kept) -> None:
         self._kept.append(message)
         self._send(message)
 
 
-def _follow(filters: dict[int, Filter], message: Told, only: set[int] | None = None) -> None:
+def _follow(
+    filters: dict[int, Filter], message: Change | Advertise, only: set[int] | None = None
+) -> None:
     """Do to filters what a message says, perhaps only to some; what they lack, it cannot change."""
     for entry in message.add:
         if only is None or entry.id in only:

@@ -24,13 +24,15 @@ from tidegate.overlay.messages import (
     Advertise,
     Change,
     Entry,
+    Farewell,
     Hello,
     Message,
-    Numbered,
     Publish,
     Recount,
     Refuse,
     Report,
+    Told,
+    Way,
 )
 
 
@@ -53,19 +55,24 @@ def plain(message: Message, kind: Kind) -> list[Plain]:
             changed = [[entry.id, entry.filter.values] for entry in update]
             told = [name, seq, _entries(add, kind), changed, list(remove), whole]
             return [*told, *_recounts(message)]
-        case Publish(number, event, publisher):
-            return ["publish", publisher, number, kind.plain_event(event)]
+        case Publish(number, event, publisher, seq):
+            kept = (seq,) if seq else ()
+            return ["publish", publisher, number, kind.plain_event(event), *kept]
         case Acknowledge(seq):
             return ["acknowledge", seq]
         case Refuse(seq, number, reason):
             return ["refuse", seq, number, reason]
-        case Hello(life, heard_life, heard):
-            return ["hello", life, heard_life, heard]
+        case Hello(life, heard_life, heard, way, joins):
+            return ["hello", life, heard_life, heard, *([list(way), joins] if way else ())]
         case Report(number, memory, bandwidth, share):
             return ["report", number, memory, bandwidth, share]
+        case Way(names):
+            return ["way", list(names)]
+        case Farewell():
+            return ["farewell"]
 
 
-def decode(data: bytes, kind: Kind, known: Callable[[type[Numbered], int], Filter]) -> Message:
+def decode(data: bytes, kind: Kind, known: Callable[[type[Told], int], Filter]) -> Message:
     """The message that was encoded so; `TidegateError` if none was.
 
     `known` gives the filter that messages of a type have told under an id on this link: what an
@@ -102,7 +109,7 @@ def _entries(entries: tuple[Entry, ...], kind: Kind) -> list[Plain]:
     ]
 
 
-def _recounts(message: Numbered) -> list[Plain]:
+def _recounts(message: Told) -> list[Plain]:
     """What is recounted, as one more field; none where nothing is."""
     if isinstance(message, Advertise) or not message.recount:
         return []
@@ -110,7 +117,7 @@ def _recounts(message: Numbered) -> list[Plain]:
 
 
 def _read(
-    spelled: Plain, kind: Kind, updated: Callable[[type[Numbered], int, Plain], Filter]
+    spelled: Plain, kind: Kind, updated: Callable[[type[Told], int, Plain], Filter]
 ) -> Message:
     match spelled:
         case [
@@ -130,14 +137,22 @@ def _read(
             return Change(seq, *told, *_read_recounts(more)) if of is Change else of(seq, *told)
         case ["publish", str(publisher), int(number), event]:
             return Publish(number, kind.read_event(event), publisher)
+        case ["publish", str(publisher), int(number), event, int(seq)] if seq:
+            return Publish(number, kind.read_event(event), publisher, seq)
         case ["acknowledge", int(seq)]:
             return Acknowledge(seq)
         case ["refuse", int() | None as seq, int() | None as number, str(reason)]:
             return Refuse(seq, number, reason)
         case ["hello", int(life), int(heard_life), int(heard)]:
             return Hello(life, heard_life, heard)
+        case ["hello", int(life), int(heard_life), int(heard), [_, *_] as way, bool(joins)]:
+            return Hello(life, heard_life, heard, tuple(way), joins)
         case ["report", int(number), *told] if len(told) == 3:
             return Report(number, *told)
+        case ["way", list(names)]:
+            return Way(tuple(names))
+        case ["farewell"]:
+            return Farewell()
     raise ValueError("no message has this name and fields of these types")
 
 

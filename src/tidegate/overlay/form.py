@@ -17,14 +17,17 @@ from tidegate.overlay.messages import (
     Batch,
     Change,
     Entry,
+    Farewell,
     Hello,
     Publish,
     Recount,
     Refuse,
     Report,
+    Way,
 )
 
 LARGEST: Final = 2**63 - 1
+LONGEST: Final = 1_000  # brokers on a way to the root
 
 _ID: Final = "an id is a whole number of 64 bits"
 _COUNTS: Final = "an entry counts from 1, and stands for from 0, to 2**63 - 1 registrations"
@@ -94,7 +97,7 @@ def _numbered(message: Any) -> str | None:
 
 
 def _publish(message: Any) -> str | None:
-    if not is_number(message.number):
+    if not (is_number(message.number) and is_number(message.seq)):
         return _NUMBER
     return None if type(message.publisher) is str else "the name of its publisher is not a text"
 
@@ -126,7 +129,18 @@ def _hello(message: Any) -> str | None:
         return "its life is not a whole number from 1 to 2**63 - 1"
     if not is_number(message.heard_life):
         return "the life that it has heard is not a whole number from 0 to 2**63 - 1"
-    return None if is_number(message.heard) else _NUMBER
+    if not is_number(message.heard):
+        return _NUMBER
+    if type(message.joins) is not bool or (message.joins and not message.way):
+        return "who joins says so by a truth value, and tells its way"
+    return _way(message.way)
+
+
+def _way(names: Any) -> str | None:
+    fine = type(names) is tuple and all(type(name) is str for name in names)
+    return (
+        None if fine and len(names) <= LONGEST else f"a way is up to {LONGEST:,} names in a tuple"
+    )
 
 
 def _report(message: Any) -> str | None:
@@ -146,4 +160,6 @@ _CHECKS: Final[dict[type, Callable[[Any], str | None]]] = {
     Refuse: _refuse,
     Hello: _hello,
     Report: _report,
+    Way: lambda message: _way(message.names),
+    Farewell: lambda message: None,
 }

@@ -4,7 +4,7 @@ For a neighbour, how to decide what is forwarded to it: a policy for what is wan
 and one for what all others advertise. What came from the link itself stands in the broker's tables.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import astuple, replace
 from typing import Final
 
@@ -12,7 +12,17 @@ from tidegate.overlay.counts import Counts
 from tidegate.overlay.difference import Difference
 from tidegate.overlay.filter import Filter, Kind, Plain, Pruner
 from tidegate.overlay.form import LARGEST
-from tidegate.overlay.messages import Advertise, Change, Entry, Recount, Report
+from tidegate.overlay.messages import (
+    Advertise,
+    Change,
+    Deliver,
+    Entry,
+    Numbered,
+    Publish,
+    Recount,
+    Report,
+    Send,
+)
 from tidegate.overlay.policy import Choice, Policy
 from tidegate.overlay.stream import Stream
 from tidegate.overlay.work import Work
@@ -41,6 +51,7 @@ class Link:
         self.stream: Final = Stream()
         self.up = False
         self.greeted = False
+        self.absent = 0  # ticks since a neighbour was last there
         self.report: Report | None = None  # the last one that was noted
         own = _FOR_CLIENTS if client else choice
         self.wanted: Final = Policy(own, kind, work, pruner)  # by all others
@@ -85,10 +96,31 @@ class Link:
         self.stream.keep(told)
         return told
 
-    def everything(self) -> list[Change | Advertise]:
+    def carry(
+        self, event: Publish, subscriptions: tuple[int, ...], *, keep: bool
+    ) -> Send | Deliver | None:
+        """What takes an event further, to be kept until it is acknowledged or not; None if nothing
+        can be sent now.
+        """
+        if not (keep or self.ready):
+            return None
+        seq = self.stream.number() if keep else 0
+        onward: Publish | Deliver = replace(event, seq=seq) if keep else event
+        if self.client:
+            told = event.event, event.publisher, event.number
+            onward = Deliver(self.name, *told, subscriptions, seq)
+        if keep:
+            self.stream.keep(onward)
+        return self.sending(onward) if self.ready else None
+
+    def sending(self, message: Numbered) -> Send | Deliver:
+        """The effect by which a message, or what is delivered, gets to the other end."""
+        return message if isinstance(message, Deliver) else Send(self.name, message)
+
+    def everything(self) -> list[Numbered]:
         """The messages that tell all of it afresh."""
         offered, wanted = (dict(sorted(x.active.items())) for x in (self.offered, self.wanted))
-        found: list[Change | Advertise] = [
+        found: list[Numbered] = [
             Advertise(self.stream.number(), _entries(offered), whole=True),
             Change(self.stream.number(), _entries(wanted, self.wanted.counts), whole=True),
         ]
@@ -101,15 +133,16 @@ class Link:
         policies = [self.wanted.state(), self.offered.state()]
         said = None if self.report is None else list(astuple(self.report))
         stream = self.stream.state(kind)
-        return [self.name, self.client, self.up, self.greeted, stream, policies, said]
+        place = [self.name, self.client, self.up, self.greeted]
+        return [*place, stream, policies, said, self.absent]
 
-    def restore(self, state: Plain, kind: Kind) -> None:
-        """Be as another one of that name was."""
-        _, _, self.up, self.greeted, stream, (wanted, offered), said = state
+    def restore(self, state: Plain, kind: Kind, read: Callable[[Plain], Filter]) -> None:
+        """Be as another one of that name was; `read` reads filters of its kind."""
+        _, _, self.up, self.greeted, stream, (wanted, offered), said, self.absent = state
         self.report = None if said is None else Report(*said)
         self.stream.restore(stream, kind)
-        self.wanted.restore(wanted)
-        self.offered.restore(offered)
+        self.wanted.restore(wanted, read)
+        self.offered.restore(offered, read)
 
 
 def _entries(filters: Mapping[int, Filter], counts: Mapping[int, Counts] = {}) -> tuple[Entry, ...]:

@@ -89,12 +89,14 @@ class Advertise:
 class Publish:
     """An event, the number that its publisher gave it, and, between brokers, who that is.
 
-    A publisher's numbers rise.
+    A publisher's numbers rise. Where events are kept until they are acknowledged, `seq` numbers it
+    on its link, together with changes and advertisements; elsewhere it is 0.
     """
 
     number: int
     event: Event
     publisher: str = ""
+    seq: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,12 +119,28 @@ class Refuse:
 class Hello:
     """Who speaks, and what it has heard of the other one so far.
 
-    A broker that has lost its memory comes back in another `life`.
+    A broker that has lost its memory comes back in another `life`. Where brokers have parents, the
+    `way` names who stands above the speaker, itself first, up to the root; `joins` says that it
+    takes the other one for its parent, or wants to.
     """
 
     life: int
     heard_life: int
     heard: int
+    way: tuple[str, ...] = ()
+    joins: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """Who stands above the speaker from now on, itself first; told to those below."""
+
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Farewell:
+    """The speaker has left: all that came from it is to be forgotten, and the link to be closed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,8 +178,10 @@ class Batch:
         return Publish(self.numbers[row], self.events[row], publisher)
 
 
-Message: TypeAlias = Change | Advertise | Publish | Acknowledge | Refuse | Hello | Report
-Numbered: TypeAlias = Change | Advertise
+Message: TypeAlias = (
+    Change | Advertise | Publish | Acknowledge | Refuse | Hello | Report | Way | Farewell
+)
+Told: TypeAlias = Change | Advertise
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,6 +194,11 @@ class LinkUp:
 @dataclass(frozen=True, slots=True)
 class LinkDown:
     """A link has gone down; what was under way on it may be lost."""
+
+
+@dataclass(frozen=True, slots=True)
+class LinkGone:
+    """A link will not come up again: what came from it is forgotten, in one step."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +218,7 @@ class Restart:
     """The broker runs again, with the memory it had; every link is down until it comes up."""
 
 
-Input: TypeAlias = Message | Batch | LinkUp | LinkDown | Tick | Restart
+Input: TypeAlias = Message | Batch | LinkUp | LinkDown | LinkGone | Tick | Restart
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,13 +242,35 @@ class Send:
 
 @dataclass(frozen=True, slots=True)
 class Deliver:
-    """Hand an event to a client, for these subscriptions of it."""
+    """Hand an event to a client, for these subscriptions of it.
+
+    Where events are kept, the client acknowledges it by its `seq`, and may get it again until then.
+    """
 
     link: str
     event: Event
     publisher: str
     number: int
     subscriptions: tuple[int, ...]
+    seq: int = 0
+
+
+Numbered: TypeAlias = Change | Advertise | Publish | Deliver
+"""What is kept until it is acknowledged."""
+
+
+@dataclass(frozen=True, slots=True)
+class Connect:
+    """Open a link to the broker of this name; if there is one, nothing has to be done."""
+
+    link: str
+
+
+@dataclass(frozen=True, slots=True)
+class Disconnect:
+    """Close a link, when all that was sent on it has arrived."""
+
+    link: str
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -259,6 +306,8 @@ class RefuseRows:
     reasons: Mapping[int, str]  # by row, in order
 
 
-Effect: TypeAlias = Persist | Send | Deliver | SendRows | DeliverRows | RefuseRows
+Effect: TypeAlias = (
+    Persist | Send | Deliver | Connect | Disconnect | SendRows | DeliverRows | RefuseRows
+)
 
 EMPTY: Final = 0  # the number before the first message of a link

@@ -7,7 +7,16 @@ constants.
 from tidegate.errors import TidegateError
 from tidegate.overlay.encoding import plain_whole, read_whole
 from tidegate.overlay.filter import Kind, Plain
-from tidegate.overlay.messages import Batch, Input, LinkDown, LinkUp, Persist, Restart, Tick
+from tidegate.overlay.messages import (
+    Batch,
+    Input,
+    LinkDown,
+    LinkGone,
+    LinkUp,
+    Persist,
+    Restart,
+    Tick,
+)
 
 
 def plain_record(written: Persist, kind: Kind) -> list[Plain]:
@@ -37,6 +46,8 @@ def _plain(came: Input, kind: Kind) -> Plain:
             return ["up", client]
         case LinkDown():
             return ["down"]
+        case LinkGone():
+            return ["gone"]
         case Tick(noted):
             return ["tick", noted]
         case Restart():
@@ -52,6 +63,8 @@ def _read(spelled: Plain, kind: Kind) -> Input:
             return LinkUp(client)
         case ["down"]:
             return LinkDown()
+        case ["gone"]:
+            return LinkGone()
         case ["tick", noted]:
             return Tick(noted)
         case ["restart"]:

@@ -22,6 +22,7 @@ from tidegate.overlay.policy.queue import PruningQueue
 from tidegate.overlay.policy.sources import NOT_COUNTED, Source
 from tidegate.overlay.registrations import Registrations
 from tidegate.overlay.table import Table
+from tidegate.overlay.upstream import Passage, Tree
 from tidegate.overlay.work import Tally, Work
 
 _FEW: Final = 16
@@ -73,6 +74,7 @@ class Routing:
         *,
         weighed: bool = False,
         tally: Tally | None = None,
+        passage: Passage | None = None,
     ) -> None:
         self.links: Final[dict[str, Link]] = {}
         self.neighbours: Final[list[Link]] = []
@@ -87,21 +89,40 @@ class Routing:
         self._work = work
         self._pruner = pruner
         self._registrations = Registrations(tally or Tally()) if choice.counts else None
+        self.passage: Final = passage or Tree()
 
     def add_link(self, name: str, client: bool) -> Link:
         """Know another link; to a neighbour, everything known so far is to be forwarded."""
         link = self._known(name, client)
         if not client and not self._choice.floods:
             link.wanted.advertised(self._advertised(name))
-            known = [(source, f) for source, f in self.wanted.by_age() if self._admitted(name, f)]
+            known = [
+                (source, f)
+                for source, f in self.wanted.by_age()
+                if self._passes(source[0], name) and self._admitted(name, f)
+            ]
             link.wanted.step(known, (), (), self._counts(source for source, _ in known))
             offers = (
                 ((other, own), f)
                 for other, offered in self.offered.items()
+                if self._offers(other, name)
                 for own, f in offered.filters.items()
             )
             link.offered.step(offers, (), ())
         return link
+
+    def forget(self, name: str) -> tuple[dict[str, Difference], dict[str, Difference]]:
+        """Know a link no more: all that came from it goes, in one step.
+
+        How what is wanted, and what is advertised, changes for each neighbour that is left.
+        """
+        offered, _ = self.offer(name, Asked({}, {}, list(self.offered[name].filters)))
+        wanted = self.want(name, Asked({}, {}, list(self.wanted.of(name))))
+        link = self.links.pop(name)
+        del self.offered[name]
+        if not link.client:
+            self.neighbours.remove(link)
+        return wanted, offered
 
     def want(self, origin: str, asked: Asked) -> dict[str, Difference]:
         """Follow a change of what is wanted; what that changes for each neighbour."""
@@ -116,7 +137,11 @@ class Routing:
             self.wanted.count((origin, own), counts)
         for own in asked.remove:
             self.wanted.remove((origin, own))
-        return {link.name: self._want(link, origin, asked) for link in self._others(origin)}
+        return {
+            link.name: self._want(link, origin, asked)
+            for link in self._others()
+            if self._passes(origin, link.name)
+        }
 
     def offer(self, origin: str, asked: Asked) -> tuple[dict[str, Difference], Difference]:
         """Follow a change of what is advertised.
@@ -132,7 +157,8 @@ class Routing:
                 [((origin, own), f) for own, f in asked.update.items()],
                 [(origin, own) for own in asked.remove],
             )
-            for link in self._others(origin)
+            for link in self._others()
+            if self._offers(origin, link.name)
         }
         link = self.links[origin]
         if link.client or self._choice.floods:
@@ -147,7 +173,7 @@ class Routing:
         if learned:
             self.wanted.prune(self._agreed())
         found = []
-        for link in self._others(None):
+        for link in self._others():
             wanted = link.wanted.tick()
             if learned:
                 wanted = wanted.then(link.wanted.learned(link.weight))
@@ -184,19 +210,28 @@ class Routing:
 
     def restore(self, state: dict[str, Plain]) -> None:
         """Be as another one was."""
+        known: dict[str, Filter] = {}
+
+        def read(plain: Plain) -> Filter:
+            """A filter is written wherever it is known, and read once."""
+            text = repr(plain)
+            if text not in known:
+                known[text] = self._kind.read(plain)
+            return known[text]
+
         for own in state["links"]:
             self._known(*own[:2])
         entries = [
-            ((name, number), self._kind.read(f), self.links[name].client)
+            ((name, number), read(f), self.links[name].client)
             for name, number, f, *_ in state["wanted"]
         ]
         self.wanted.restore(entries, state["pruned"])
         self._recount(state["wanted"])
         for name, number, f in state["offered"]:
-            self.offered[name].filters[number] = self._kind.read(f)
+            self.offered[name].filters[number] = read(f)
         for own in state["links"]:
             link = self.links[own[0]]
-            link.restore(own, self._kind)
+            link.restore(own, self._kind, read)
             link.wanted.advertised(self._advertised(link.name))
 
     # -- what is forwarded to a neighbour
@@ -210,10 +245,15 @@ class Routing:
             self.neighbours.append(link)
         return link
 
-    def _others(self, origin: str | None) -> Iterable[Link]:
-        if self._choice.floods:
-            return ()
-        return [link for link in self.neighbours if link.name != origin]
+    def _others(self) -> Iterable[Link]:
+        """The neighbours that are told what is wanted and advertised."""
+        return () if self._choice.floods else self.neighbours
+
+    def _passes(self, origin: str, goal: str) -> bool:
+        return self.passage.passes(None if self.links[origin].client else origin, goal)
+
+    def _offers(self, origin: str, goal: str) -> bool:
+        return self.passage.offers(None if self.links[origin].client else origin, goal)
 
     def _want(self, link: Link, origin: str, asked: Asked) -> Difference:
         add = [((origin, own), f) for own, f in asked.add.items() if self._admitted(link.name, f)]
@@ -242,7 +282,7 @@ class Routing:
             source: self.wanted[source]
             for f in widened
             for source in self.wanted.overlapping(f)
-            if source[0] != link.name and source not in policy
+            if self._passes(source[0], link.name) and source not in policy
         }
         remove = {
             source: None

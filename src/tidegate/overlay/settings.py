@@ -1,8 +1,10 @@
 """How is a broker set up, beside its policy?"""
 
 from dataclasses import dataclass
+from typing import Final
 
 from tidegate.errors import TidegateError
+from tidegate.overlay.upstream import Parents, Paths
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +20,15 @@ class Settings:
     `memory`, in bytes of filters, and `bandwidth`, in events from a neighbour in a tick, are what a
     broker has: where one of them is given, and filters are pruned before they are forwarded,
     neighbours are told how much of it is in use.
+
+    `upstream` is what is the broker's own: who its parent is and who its backups, or which links
+    lead to which publishers. A neighbour that stays away for `forget` ticks is taken to be gone for
+    good, and what came from it is forgotten; by default it never is. That is longer than
+    `patience`, since who is below a broker that fails has to turn to somebody else first. Where an
+    event may come on several ways, the last `window` numbers of each publisher are remembered.
+
+    With `keep_events`, events are written down and kept until the next broker, or the client, has
+    acknowledged them: none is lost when a broker crashes and comes back with its memory.
     """
 
     advertisements: bool = False
@@ -27,8 +38,20 @@ class Settings:
     learn: int = 100
     memory: int | None = None
     bandwidth: int | None = None
+    forget: int | None = None
+    window: int = 1_024
+    keep_events: bool = False
+    upstream: Parents | Paths | None = None
 
     def __post_init__(self) -> None:
-        for name in ("filter_size", "event_size", "patience", "learn", "memory", "bandwidth"):
+        for name in _FROM_ONE:
             if (getattr(self, name) or 0) < 1 and (getattr(self, name) is not None):
                 raise TidegateError(f"{name} is at least 1, not {getattr(self, name)}")
+        if self.forget is not None and self.forget <= self.patience:
+            raise TidegateError(f"forget is more than patience, {self.patience}, not {self.forget}")
+
+
+_FROM_ONE: Final = (
+    *("filter_size", "event_size", "patience", "learn", "memory", "bandwidth"),
+    *("forget", "window"),
+)

@@ -8,15 +8,20 @@ has said what it wants now, the other side goes on saying that it has heard the 
 
 Acknowledgements never delay anything: they are for cleaning up, for sending again what stays
 unacknowledged for two ticks, and for suspecting a neighbour that is silent for longer.
+
+Where events are kept (`Settings.keep_events`), they are numbered among the other messages, and what
+is delivered to a client is, too. With a life, the events that were kept for it are given up: nobody
+can say which of them it had handed on.
 """
 
 from collections import deque
+from dataclasses import replace
 from enum import Enum
 from typing import Final
 
 from tidegate.overlay.encoding import plain_whole, read_whole
 from tidegate.overlay.filter import Kind, Plain
-from tidegate.overlay.messages import EMPTY, Advertise, Change, Hello, Numbered
+from tidegate.overlay.messages import EMPTY, Advertise, Change, Deliver, Hello, Numbered, Publish
 
 RESEND: Final = 2  # ticks
 
@@ -40,6 +45,7 @@ class Stream:
         self.silence = 0  # ticks since something unacknowledged was last acknowledged or resent
         self.waited = 0  # ticks since anything was acknowledged
         self._kept: deque[Numbered] = deque()
+        self._waiting: list[Publish] = []  # between a greeting and what is told afresh
 
     @property
     def unacknowledged(self) -> list[Numbered]:
@@ -89,6 +95,7 @@ class Stream:
 
     def greeted(self, hello: Hello, life: int) -> bool:
         """Follow a neighbour's greeting; whether it has to be told everything afresh."""
+        stranger = self.met_life not in (0, hello.life)
         self.met_life = hello.life
         if hello.life != self.heard_life:
             self.heard = EMPTY
@@ -97,14 +104,22 @@ class Stream:
         if known:
             self.acknowledged(hello.heard)
         else:
+            self._waiting = [] if stranger else [x for x in self._kept if isinstance(x, Publish)]
             self._kept.clear()
             self.sent = hello.heard if hello.heard_life == life else EMPTY
         self.silence = self.waited = 0
         return not known
 
+    def renumbered(self) -> list[Numbered]:
+        """Events that a neighbour has never had, to be sent after all that it is told afresh."""
+        found: list[Numbered] = [replace(event, seq=self.number()) for event in self._waiting]
+        self._waiting = []
+        self._kept.extend(found)
+        return found
+
     def state(self, kind: Kind) -> Plain:
         """All of it as plain data."""
-        kept = [plain_whole(message, kind) for message in self._kept]
+        kept = [_plain(message, kind) for message in self._kept]
         lives = [self.heard_life, self.met_life]
         return [self.sent, self.heard, lives, self.silence, self.waited, kept]
 
@@ -112,7 +127,21 @@ class Stream:
         """Be as another one was."""
         self.sent, self.heard, lives, self.silence, self.waited, kept = state
         self.heard_life, self.met_life = lives
-        for spelled in kept:
-            message = read_whole(spelled, kind)
-            assert isinstance(message, Change | Advertise)
-            self._kept.append(message)
+        self._kept.extend(_read(spelled, kind) for spelled in kept)
+
+
+def _plain(message: Numbered, kind: Kind) -> Plain:
+    if not isinstance(message, Deliver):
+        return plain_whole(message, kind)
+    owns = list(message.subscriptions)
+    event = kind.plain_event(message.event)
+    return ["deliver", message.link, event, message.publisher, message.number, owns, message.seq]
+
+
+def _read(spelled: Plain, kind: Kind) -> Numbered:
+    if spelled[0] == "deliver":
+        _, link, event, publisher, number, owns, seq = spelled
+        return Deliver(link, kind.read_event(event), publisher, number, tuple(owns), seq)
+    message = read_whole(spelled, kind)
+    assert isinstance(message, Change | Advertise | Publish)
+    return message

@@ -49,6 +49,7 @@ class BrokerCounters:
     spurious: int  # notifications that its clients no longer wanted, and have not handed on
     delay: float  # from publication to delivery, on the average
     slowest: float  # delivery
+    recovery: float  # from restarts until it and its neighbours had nothing left to tell each other
     vain: int  # events that neighbours sent to it, and nobody at or behind it was handed
     owed: int | None  # notifications, by the oracle; None if it was off
     missed: int | None
@@ -139,6 +140,7 @@ def _broker(node: Node, oracle: Oracle | None) -> BrokerCounters:
         spurious=sum(seat.client.spurious for seat in node.seats.values()),
         delay=done.delay / SECOND / done.deliveries if done.deliveries else 0.0,
         slowest=done.slowest / SECOND,
+        recovery=done.recovery / SECOND,
         vain=sum(lane.traffic.vain for lane in node.incoming.values()),
         owed=None if verdicts is None else verdicts.owed[at],
         missed=None if verdicts is None else verdicts.missed[at],

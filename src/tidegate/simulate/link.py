@@ -17,10 +17,12 @@ from tidegate.overlay.messages import (
     Acknowledge,
     Advertise,
     Change,
+    Farewell,
     Hello,
     Publish,
     Refuse,
     Report,
+    Way,
 )
 from tidegate.simulate.clock import SECOND, nanoseconds
 
@@ -32,6 +34,8 @@ KINDS: Final[dict[type, str]] = {
     Refuse: "refuse",
     Hello: "hello",
     Report: "report",
+    Way: "way",
+    Farewell: "farewell",
 }
 
 

@@ -15,7 +15,7 @@ advertisements, two numbers for each change of an advertisement at each broker (
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import astuple, dataclass, field, fields
+from dataclasses import astuple, dataclass, field, fields, replace
 from functools import partial
 from typing import Any, Final, TypeAlias
 
@@ -25,8 +25,11 @@ from tidegate.overlay.client import Client
 from tidegate.overlay.conversation import Told
 from tidegate.overlay.filter import Event, Kind
 from tidegate.overlay.messages import (
+    Connect,
+    Disconnect,
     Input,
     LinkDown,
+    LinkGone,
     LinkUp,
     Publish,
     Restart,
@@ -37,6 +40,7 @@ from tidegate.overlay.scan import ScanIndex
 from tidegate.overlay.settings import Settings
 from tidegate.overlay.storage import Keeper, restored
 from tidegate.overlay.template import Language
+from tidegate.overlay.upstream import Paths
 from tidegate.overlay.work import Tally, Work
 from tidegate.simulate.clock import SECOND, Clock, nanoseconds
 from tidegate.simulate.cost import CostModel, now
@@ -48,7 +52,7 @@ from tidegate.simulate.seat import Handler, Seat
 from tidegate.simulate.service import Service, Watcher
 from tidegate.simulate.size import publish_sizes
 from tidegate.simulate.spread import Spread
-from tidegate.simulate.topology import Topology
+from tidegate.simulate.topology import Edge, Topology
 
 CHECKS: Final = ("scan", "index", "off")
 
@@ -122,7 +126,10 @@ class Network:
         }
         self._ordered: Final = list(self.nodes.values())
         self._cut: set[frozenset[str]] = set()
-        self._add_lanes()
+        self.linked: Final = {frozenset((edge.first, edge.second)) for edge in topology.edges}
+        self.dead: Final[set[str]] = set()
+        for edge in topology.edges:
+            self._add_lanes(edge)
         self.oracle: Final = self._oracle()
         self._client_delay = nanoseconds(self.setup.client_delay)
         self.service: Final = Service(
@@ -133,6 +140,7 @@ class Network:
             self.setup.queue,
             self._client_delay,
             self.oracle,
+            self._relink,
         )
         for edge in topology.edges:
             self._come_up(self.nodes[edge.first], self.nodes[edge.second])
@@ -154,6 +162,8 @@ class Network:
     def run(self, until: float | None = None) -> None:
         """Let happen what happens: until a time, in seconds, or until it is quiet."""
         self.clock.run(None if until is None else nanoseconds(until))
+        if until is None:
+            self.service.judge_kept()
 
     def at(self, seconds: float, action: Callable[..., object], *arguments: Any) -> None:
         """Do something at a time, in seconds."""
@@ -203,7 +213,9 @@ class Network:
             raise TidegateError(f"the name {name!r} is taken")
         language = self.kind if isinstance(self.kind, Language) else None
         sending, publishing = partial(self._send, node), partial(self._publish, node)
-        seat = node.seats[name] = Seat(name, language, updates, sending, publishing)
+        keeps = self.settings.keep_events
+        seat = Seat(name, language, updates, sending, publishing, keep_events=keeps)
+        node.seats[name] = seat
         seat.handler = handler
         self.clients[name] = seat.client
         self._hear(node, Waiting(name, LinkUp(client=True), 0, None, -1))
@@ -211,8 +223,10 @@ class Network:
 
     def _send(self, node: Node, seat: Seat, message: Told) -> None:
         """A client speaks to its broker; that is lost if the broker is down."""
-        size = self.service.sizes.of(message)
-        self._hear(node, Waiting(seat.client.name, message, size, None, -1))
+        size, trace = self.service.sizes.of(message), None
+        if isinstance(message, Publish):
+            trace = self.service.kept_flight(node, seat.client.name, message), None
+        self._hear(node, Waiting(seat.client.name, message, size, trace, -1))
 
     def _publish(self, node: Node, seat: Seat, number: int, event: Event) -> None:
         """A client publishes an event."""
@@ -269,14 +283,30 @@ class Network:
         for name in node.outgoing:
             self._go_down(node, self.nodes[name])
 
+    def die(self, broker: str) -> None:
+        """Let a broker fail for good, and its clients with it."""
+        node = self._node(broker)
+        if node.up:
+            self.crash(broker)
+        self.dead.add(broker)
+        if self.oracle is not None:
+            for client in node.seats:
+                self.oracle.left(client)
+
+    def forget(self, broker: str, gone: str) -> None:
+        """Tell a broker that a neighbour is gone for good, whether or not it is."""
+        self.service.enqueue(self._node(broker), Waiting(gone, LinkGone(), 0, None, -1))
+
     def restart(self, broker: str, *, memory: bool = True) -> None:
         """Let a broker run again, with what it has written down or without."""
         node = self._node(broker)
-        if node.up:
-            raise TidegateError(f"the broker {broker} is not down")
+        if node.up or broker in self.dead:
+            state = "dead for good" if broker in self.dead else "not down"
+            raise TidegateError(f"the broker {broker} is {state}")
         if memory and node.keeper is None:
             raise TidegateError("the brokers of this network write nothing down: see Setup.memory")
-        node.up = True
+        node.up, node.recovering = True, self.clock.now
+        self.service.recovering = [x for x in self.service.recovering if x is not node] + [node]
         if memory:
             self._recall(node)
             self.service.enqueue(node, _own(Restart()))
@@ -293,7 +323,7 @@ class Network:
         storage, began = node.keeper.storage, now()
         written = storage.recall()
         assert written is not None
-        broker = restored(written, self.kind, self.policy, self.settings)
+        broker = restored(written, self.kind, self.policy, self._own_settings(node.name))
         took = now() - began
         _add(node.done.work, node.broker.work, broker.work)
         _add(node.done.tally, node.broker.tally, broker.tally)
@@ -308,7 +338,8 @@ class Network:
         _add(node.done.work, old.work)
         _add(node.done.tally, old.tally)
         node.spent = 0
-        node.broker = Broker(node.name, self.kind, self.policy, self.settings, old.life + 1)
+        settings = self._own_settings(node.name)
+        node.broker = Broker(node.name, self.kind, self.policy, settings, old.life + 1)
         node.keeper = self._keeper(node.broker)
 
     def _go_down(self, one: Node, other: Node) -> None:
@@ -321,8 +352,8 @@ class Network:
 
     def _come_up(self, one: Node, other: Node) -> None:
         lane = one.outgoing[other.name]
-        cut = frozenset((one.name, other.name)) in self._cut
-        if lane.up or cut or not (one.up and other.up):
+        pair = frozenset((one.name, other.name))
+        if lane.up or pair in self._cut or pair not in self.linked or not (one.up and other.up):
             return
         for start, end in ((one, other), (other, one)):
             start.outgoing[end.name].up = True
@@ -330,34 +361,65 @@ class Network:
             epoch = start.outgoing[end.name].epoch
             self.service.enqueue(start, Waiting(end.name, LinkUp(client=False), 0, None, epoch))
 
+    def _relink(self, node: Node, effect: Connect | Disconnect) -> None:
+        """Open a link that a broker asks for, if it can be, or close one."""
+        other = self.nodes.get(effect.link)
+        if other is None or other is node:
+            return
+        pair = frozenset((node.name, other.name))
+        if isinstance(effect, Disconnect):
+            self.linked.discard(pair)
+            self._go_down(node, other)
+        elif other.up and pair not in self._cut:
+            if other.name not in node.outgoing:
+                self._add_lanes(self._spare(pair))
+            self.linked.add(pair)
+            self._come_up(node, other)
+
+    def _spare(self, pair: frozenset[str]) -> Edge:
+        """What a link is like that is opened now."""
+        known = (x for x in self.topology.spare if frozenset((x.first, x.second)) == pair)
+        first, second = sorted(pair)
+        return next(known, Edge(first, second))
+
     # -- how it is made
 
+    def _own_settings(self, name: str) -> Settings:
+        return replace(self.settings, upstream=self.topology.upstream.get(name))
+
     def _made(self, number: int, name: str) -> Node:
-        broker = Broker(name, self.kind, self.policy, self.settings)
+        broker = Broker(name, self.kind, self.policy, self._own_settings(name))
         return Node(number, broker, self._keeper(broker))
 
     def _keeper(self, broker: Broker) -> Keeper | None:
         """Who writes down what a new broker wants written down, if anybody does."""
         return Keeper.begin(broker, Memory(), self.setup.memory) if self.setup.memory else None
 
-    def _add_lanes(self) -> None:
-        for edge in self.topology.edges:
-            first, second = self.nodes[edge.first], self.nodes[edge.second]
-            model = self.setup.link
-            if edge.delay is not None:
-                model = LinkModel(edge.delay, model.bandwidth)
-            for start, end in ((first, second), (second, first)):
-                lane = Lane(start.number, end.number, model)
-                start.outgoing[end.name] = end.incoming[start.name] = lane
+    def _add_lanes(self, edge: Edge) -> None:
+        first, second = self.nodes[edge.first], self.nodes[edge.second]
+        model = self.setup.link
+        if edge.delay is not None:
+            model = LinkModel(edge.delay, model.bandwidth)
+        for start, end in ((first, second), (second, first)):
+            lane = Lane(start.number, end.number, model)
+            start.outgoing[end.name] = end.incoming[start.name] = lane
 
     def _oracle(self) -> Oracle | None:
         if self.setup.check == "off":
             return None
         count = len(self._ordered)
-        lanes = [list(node.outgoing.values()) for node in self._ordered]
-        spread = Spread(count, lanes, advertisements=self.settings.advertisements)
+        lanes = [node.outgoing for node in self._ordered]
+        passes = self._passes if self.topology.redundant else None
+        spread = Spread(count, lanes, advertisements=self.settings.advertisements, passes=passes)
         index = self.kind.index() if self.setup.check == "index" else ScanIndex()
         return Oracle(index, spread, count)
+
+    def _passes(self, here: int, before: int, goal: int) -> bool:
+        """Whether what a broker hears from one neighbour, or -1, a client, goes on to another."""
+        names = self.topology.names
+        above = self.topology.upstream[names[here]]
+        origin = names[before] if before >= 0 else None
+        return isinstance(above, Paths) and above.passes(origin, names[goal])
 
     def _node(self, name: str) -> Node:
         if name not in self.nodes:

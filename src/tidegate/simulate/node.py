@@ -67,6 +67,7 @@ class Done:
     notifications: int = 0  # subscriptions they were handed for
     delay: int = 0  # nanoseconds, all deliveries together
     slowest: int = 0  # nanoseconds
+    recovery: int = 0  # nanoseconds from restarts until nothing was left to catch up with
 
 
 class Node:
@@ -83,6 +84,7 @@ class Node:
         "number",
         "outgoing",
         "queue",
+        "recovering",
         "seats",
         "spent",
         "up",
@@ -101,6 +103,7 @@ class Node:
         self.busy = False
         self.generation = 0
         self.spent = 0  # what the broker's units of work have cost so far
+        self.recovering: int | None = None  # when it was restarted, if it still catches up
         self.extra = 0  # to be spent before the next input: recovery
 
     @property

@@ -16,7 +16,7 @@ may be delivered or not. A subscription whose broker has failed still stands, an
 its client tells again afterwards.
 """
 
-from typing import Final
+from typing import Any, Final
 
 from tidegate.overlay.filter import Event, Filter, FilterIndex
 from tidegate.overlay.messages import Change
@@ -42,7 +42,7 @@ class Standing:
 class Flight:
     """An event from its publication until no message with it is under way."""
 
-    __slots__ = ("delivered", "owed", "pending", "published", "size", "spreading")
+    __slots__ = ("delivered", "hops", "owed", "pending", "published", "size", "spreading")
 
     def __init__(self, published: int, size: int) -> None:
         self.published: Final = published
@@ -51,6 +51,7 @@ class Flight:
         self.owed: list[Standing] = []
         self.spreading: list[Standing] = []
         self.delivered: set[tuple[str, int]] | None = None
+        self.hops: dict[int, Any] = {}  # where events are kept: how it came to each broker
 
 
 class Verdicts:
@@ -96,6 +97,11 @@ class Oracle:
             self._next += 1
             self._index.add(made.number, f)
             self._standing[made.key] = self._numbered[made.number] = made
+
+    def left(self, client: str) -> None:
+        """A client is gone for good: it is owed nothing more."""
+        for key in [key for key in self._standing if key[0] == client]:
+            self._end(key)
 
     def wanted(self, client: str, own: int) -> Filter | None:
         """What a client has asked for under this id, as far as its broker has accepted it."""

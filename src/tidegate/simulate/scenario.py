@@ -25,14 +25,15 @@ from tidegate.overlay.structures import INDEXES, UNIONS
 from tidegate.simulate.cost import DOCUMENT, CostModel
 from tidegate.simulate.link import LinkModel
 from tidegate.simulate.network import CHECKS, Network, Setup
+from tidegate.simulate.plan import given
 from tidegate.simulate.section import Section
 from tidegate.simulate.supply import Sources, TextKind
 from tidegate.simulate.topology import Topology, balanced, line, random_tree, star, transit_stub
 from tidegate.simulate.workload import Crowd, Workload, read_workload
 
 KINDS: Final = (Attributes.name, Patterns.name)
-FAULTS: Final = ("crash", "restart", "cut", "mend")
-SHAPES: Final = ("line", "star", "balanced", "random", "transit-stub")
+FAULTS: Final = ("crash", "restart", "die", "cut", "mend")
+SHAPES: Final = ("line", "star", "balanced", "random", "transit-stub", "given")
 NO_SOURCES: Final[Sources] = {}
 _PLAIN: Final = {"line": line, "star": star}
 
@@ -55,6 +56,8 @@ class Fault:
                 network.crash(*self.where)
             case "restart":
                 network.restart(*self.where, memory=self.memory)
+            case "die":
+                network.die(*self.where)
             case "cut":
                 network.cut(*self.where)
             case "mend":
@@ -154,6 +157,8 @@ def _topology(section: Section, seed: int) -> Topology:
     shape = section.text("shape", among=SHAPES)
     if shape == "balanced":
         found = balanced(section.integer("degree", 2, least=1), section.integer("depth", least=0))
+    elif shape == "given":
+        found = given(section.section("brokers"))
     elif shape == "transit-stub":
         domains = section.integer("domains", least=1)
         transits = section.integer("transits", least=1)
@@ -233,6 +238,9 @@ def _settings(section: Section) -> Settings:
         section.integer("learn", default.learn, least=1),
         section.integer("memory", None, least=1),
         section.integer("bandwidth", None, least=1),
+        section.integer("forget", None, least=1),
+        section.integer("window", default.window, least=1),
+        section.boolean("keep_events", default.keep_events),
     )
     section.close()
     return found

@@ -28,13 +28,15 @@ class Seat:
         updates: str,
         send: "Callable[[Seat, Told], None]",
         publish: "Callable[[Seat, int, Event], None]",
+        *,
+        keep_events: bool = False,
     ) -> None:
         self._send = send
         self._publish = publish
         self.advertised = 0  # the marker after its last advertisement
         self.handed = 0  # notifications that the application has got
         self.handler: Handler | None = None
-        self.client: Final = Client(name, self, language, updates)
+        self.client: Final = Client(name, self, language, updates, keep_events=keep_events)
 
     def send(self, message: Told, /) -> None:
         """Send a message, which is lost if the broker is down."""

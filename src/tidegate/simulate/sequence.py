@@ -14,16 +14,19 @@ from tidegate.overlay.messages import (
     Change,
     Deliver,
     Entry,
+    Farewell,
     Hello,
     Message,
     Publish,
     Recount,
     Refuse,
     Report,
+    Way,
 )
 from tidegate.simulate.network import Network
 
 _COLUMN: Final = 12
+_SHOWN: Final = (Change, Advertise, Publish, Deliver, Refuse, Farewell)
 
 
 class Step(NamedTuple):
@@ -91,7 +94,7 @@ class Recorder:
         return "\n".join(line.rstrip() for line in lines)
 
     def _note(self, start: str, end: str, message: Message | Deliver) -> None:
-        if self._everything or isinstance(message, Change | Advertise | Publish | Deliver | Refuse):
+        if self._everything or isinstance(message, _SHOWN):
             self.steps.append(
                 Step(self._network.now, start, end, describe(message, self._network.kind))
             )
@@ -116,8 +119,13 @@ def describe(message: Message | Deliver, kind: Kind) -> str:
             return f"acknowledge {seq}"
         case Refuse(_, _, reason):
             return f"refuse: {reason}"
-        case Hello(life, heard_life, heard):
-            return f"hello: life {life}, heard {heard} of life {heard_life}"
+        case Hello(life, heard_life, heard, way, joins):
+            above = f", {'joins, ' if joins else ''}way {' '.join(way)}" if way else ""
+            return f"hello: life {life}, heard {heard} of life {heard_life}{above}"
+        case Way(names):
+            return f"way: {' '.join(names)}"
+        case Farewell():
+            return "farewell"
         case Report(number, memory, bandwidth, share):
             return f"report {number}: memory {memory}, bandwidth {bandwidth}, share {share}"
 

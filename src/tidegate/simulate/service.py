@@ -15,13 +15,16 @@ has no part in what happens, unless costs are measured.
 from array import array
 from collections import Counter
 from collections.abc import Callable
-from typing import Any, Final, TypeAlias
+from dataclasses import replace
+from typing import Any, Final, TypeAlias, TypeGuard
 
 from tidegate.overlay.filter import Kind
 from tidegate.overlay.messages import (
     Advertise,
     Change,
+    Connect,
     Deliver,
+    Disconnect,
     Effect,
     Hello,
     LinkUp,
@@ -42,6 +45,7 @@ Watcher: TypeAlias = Callable[[str, str, Message | Deliver], None]
 """Is told from whom to whom a message has come, and what it says; and of deliveries."""
 
 Sent: TypeAlias = tuple[str, Message, int]
+Relink: TypeAlias = Callable[[Node, Connect | Disconnect], None]
 
 
 class Service:
@@ -56,6 +60,7 @@ class Service:
         capacity: int | None,
         client_delay: int,
         oracle: Oracle | None,
+        relink: Relink,
     ) -> None:
         self.sizes: Final = Sizes(kind)
         self.delays: Final = array("q")  # of all deliveries
@@ -67,6 +72,10 @@ class Service:
         self._capacity = capacity
         self._client_delay = client_delay
         self._oracle = oracle
+        self.recovering: list[Node] = []  # brokers that catch up after a crash
+        self._relink = relink  # opens and closes links
+        # Events that are kept until acknowledged, by publisher and number, until they are judged.
+        self._kept: dict[tuple[str, int], Flight] = {}
 
     # -- inputs
 
@@ -90,7 +99,28 @@ class Service:
         if waiting.trace is not None:
             flight: Flight = waiting.trace[0]
             flight.pending -= 1
-            if not flight.pending and self._oracle is not None:
+            if not flight.pending and self._oracle is not None and not self._kept:
+                self._oracle.judge(flight)
+
+    def kept_flight(self, node: Node, client: str, message: Publish) -> Flight:
+        """The flight of an event that its publisher keeps until it is acknowledged."""
+        publisher = f"{node.name}/{client}"
+        flight = self._kept.get((publisher, message.number))
+        if flight is None:
+            own = replace(message, publisher=publisher, seq=0)
+            flight = Flight(self._clock.now, self.sizes.of(own))
+            self._kept[publisher, message.number] = flight
+        flight.pending += 1
+        return flight
+
+    def judge_kept(self) -> None:
+        """Judge events that were kept, if nobody that runs keeps any."""
+        links = (x for node in self._nodes if node.up for x in node.broker.routing.links.values())
+        if not self._kept or any(link.stream.unacknowledged for link in links):
+            return
+        flights, self._kept = self._kept, {}
+        for flight in flights.values():
+            if self._oracle is not None:
                 self._oracle.judge(flight)
 
     def _take(self, node: Node) -> None:
@@ -112,8 +142,11 @@ class Service:
         sent = None
         if waiting.trace is not None:
             flight, hop = waiting.trace
-            size = waiting.size + len(effects) * flight.size
-            messages = 1 + len(effects)
+            onward = sum(map(_carries, effects))
+            size = waiting.size + onward * flight.size
+            messages = 1 + onward
+            if isinstance(waiting.input, Publish) and waiting.input.seq:
+                flight.hops.setdefault(node.number, hop)
             time += 0 if costs.measured else costs.content * waiting.size
             if hop is None:
                 self._published(node, waiting, effects)
@@ -139,7 +172,8 @@ class Service:
 
     def _published(self, node: Node, waiting: Waiting, effects: list[Effect]) -> None:
         """A client's event has been taken up, or refused."""
-        if effects and type(effects[0]) is Send and type(effects[0].message) is Refuse:
+        refused = any(type(x) is Send and type(x.message) is Refuse for x in effects)
+        if refused or waiting.trace[0].delivered is not None:  # or it has come again
             return
         node.done.published += 1
         if self._oracle is not None:
@@ -160,32 +194,65 @@ class Service:
         if sent is not None:
             self._control(node, waiting, effects, sent)
         else:
-            flight, hop = waiting.trace
+            if node.keeper is not None:
+                node.keeper.note(effects)
             for effect in effects:
-                if type(effect) is Deliver:
-                    self._deliver(node, flight, hop, effect)
-                elif type(effect) is Send:
-                    self._forward(node, flight, hop, effect)
+                if type(effect) is Deliver or type(effect) is Send:
+                    self._carry(node, waiting.trace, effect)
             self.landed(waiting)
         if node.queue:
             self._take(node)
         else:
             node.busy = False
 
+    def _carry(self, node: Node, trace: tuple[Flight, Hop | None], effect: Send | Deliver) -> None:
+        """Do what follows from an event."""
+        if isinstance(effect, Deliver):
+            self._deliver(node, *trace, effect)
+        elif isinstance(effect.message, Publish):
+            self._forward(node, *trace, effect)
+        else:
+            self._say(node, effect.link, effect.message, self.sizes.of(effect.message))
+
+    def _again(self, node: Node, effect: Send | Deliver) -> None:
+        """Send or deliver an event that was kept once more."""
+        kept = effect if isinstance(effect, Deliver) else effect.message
+        assert isinstance(kept, Deliver | Publish)
+        flight = self._kept.get((kept.publisher, kept.number))
+        if flight is not None:
+            self._carry(node, (flight, flight.hops.get(node.number)), effect)
+
     def _forward(self, node: Node, flight: Flight, hop: Hop | None, effect: Send) -> None:
-        lane = node.outgoing.get(effect.link)
-        if lane is None:
-            self._answer(node, effect.link, effect.message)
-            return
-        moment = lane.send(self._clock.now, Publish, flight.size)
+        lane, message = node.outgoing[effect.link], effect.message
+        assert isinstance(message, Publish)
+        size = flight.size + (len(f",{message.seq}") if message.seq else 0)
+        moment = lane.send(self._clock.now, Publish, size)
         if moment is not None:
             flight.pending += 1
             trace = flight, Hop(hop, lane)
-            waiting = Waiting(node.name, effect.message, flight.size, trace, lane.epoch)
+            waiting = Waiting(node.name, message, size, trace, lane.epoch)
             self._clock.at(moment, self._arrive, (lane, waiting))
 
     def _deliver(self, node: Node, flight: Flight, hop: Hop | None, effect: Deliver) -> None:
-        delay = self._clock.now + self._client_delay - flight.published
+        if self.watch is not None:
+            self.watch(node.name, effect.link, effect)
+        if not effect.seq:
+            self._delivered(node, flight, hop, effect)
+        elif self._client_delay:
+            what = node, flight, hop, effect, node.generation
+            self._clock.at(self._clock.now + self._client_delay, self._taken, what)
+        else:
+            self._taken((node, flight, hop, effect, node.generation))
+
+    def _taken(self, what: tuple[Node, Flight, Hop | None, Deliver, int]) -> None:
+        """A client takes what it has not had, of what its broker keeps until it is acknowledged."""
+        node, flight, hop, effect, generation = what
+        if node.generation == generation and node.seats[effect.link].client.take(effect.seq):
+            self._delivered(node, flight, hop, effect)
+
+    def _delivered(self, node: Node, flight: Flight, hop: Hop | None, effect: Deliver) -> None:
+        waits = 0 if effect.seq else self._client_delay  # or it has waited already
+        delay = self._clock.now + waits - flight.published
         done = node.done
         done.deliveries += 1
         done.notifications += len(effect.subscriptions)
@@ -197,11 +264,9 @@ class Service:
             hop.used()
         if self._oracle is not None:
             self._oracle.delivered(flight, node.number, effect.link, effect.subscriptions)
-        if self.watch is not None:
-            self.watch(node.name, effect.link, effect)
         seat = node.seats[effect.link]
-        if self._client_delay:
-            self._clock.at(self._clock.now + self._client_delay, seat.deliver, effect)
+        if waits:
+            self._clock.at(self._clock.now + waits, seat.deliver, effect)
         else:
             seat.deliver(effect)
 
@@ -226,18 +291,45 @@ class Service:
             node.keeper.note(effects)
         refused = False
         for link, message, size in sent:
-            lane = node.outgoing.get(link)
-            if lane is not None:
-                self._send(node, lane, message, size)
-            else:
-                refused |= type(message) is Refuse
-                self._answer(node, link, message)
+            refused |= type(message) is Refuse and link not in node.outgoing
+            if type(message) is not Publish:
+                self._say(node, link, message, size)
         if self._oracle is not None:
             if waiting.epoch < 0:
                 if written and not refused:
                     self._accepted(self._oracle, node, waiting)
             else:
                 self._passed(self._oracle, node, waiting)
+        for effect in effects:
+            if isinstance(effect, Connect | Disconnect):
+                self._relink(node, effect)
+            elif _carries(effect):
+                self._again(node, effect)
+        if self.recovering:
+            self._note_recoveries()
+
+    def _note_recoveries(self) -> None:
+        for node in [x for x in self.recovering if x.up and self._caught_up(x)]:
+            assert node.recovering is not None
+            node.done.recovery += self._clock.now - node.recovering
+            self.recovering.remove(node)
+
+    def _caught_up(self, node: Node) -> bool:
+        """Whether a broker and its neighbours have told each other all there is to tell."""
+        lanes = [lane for lane in node.outgoing.values() if lane.up]
+        ends = [(node, self._nodes[lane.end]) for lane in lanes]
+        for start, end in (*ends, *((near, node) for _, near in ends)):
+            link = start.broker.routing.links.get(end.name)
+            if link is None or not link.ready or link.stream.unacknowledged:
+                return False
+        return True
+
+    def _say(self, node: Node, link: str, message: Message, size: int) -> None:
+        lane = node.outgoing.get(link)
+        if lane is not None:
+            self._send(node, lane, message, size)
+        else:
+            self._answer(node, link, message)
 
     def _send(self, node: Node, lane: Lane, message: Message, size: int) -> None:
         moment = lane.send(self._clock.now, type(message), size)
@@ -274,3 +366,10 @@ class Service:
         came: Any = waiting.input
         if self.watch is not None and waiting.size:
             self.watch(waiting.link, node.name, came)
+
+
+def _carries(effect: Effect) -> TypeGuard[Send | Deliver]:
+    """Whether an effect takes an event further."""
+    if type(effect) is Deliver:
+        return True
+    return type(effect) is Send and type(effect.message) is Publish

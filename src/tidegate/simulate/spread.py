@@ -12,27 +12,44 @@ publisher only once the advertisement has come to it. So advertisements have mar
 broker answers them by another one of its own, and a subscription is in place when the answer has
 arrived.
 
+Where several ways lead to a publisher, a marker goes on only where what is wanted does, once for
+each link it has come on; the first to arrive counts, as any way is enough.
+
 When a link comes up, both sides first tell what the other one has missed; then markers of all they
 know follow. What has once been in place stays so, even if a broker on the way forgets it: that is a
 fault of the network, and counted as one.
 """
 
 from bisect import bisect_left
-from typing import Final
+from collections.abc import Callable
+from typing import Final, TypeAlias
 
 from tidegate.simulate.link import Lane
+
+Passes: TypeAlias = Callable[[int, int, int], bool]
+"""Whether, at a broker, what is wanted goes on from one neighbour, -1 for a client, to another."""
 
 
 class Spread:
     """How far markers have come among so many brokers."""
 
-    def __init__(self, brokers: int, lanes: list[list[Lane]], *, advertisements: bool) -> None:
-        self._lanes: Final = lanes  # that start at each broker
+    def __init__(
+        self,
+        brokers: int,
+        lanes: list[dict[str, Lane]],
+        *,
+        advertisements: bool,
+        passes: Passes | None = None,
+    ) -> None:
+        self._lanes: Final = lanes  # that start at each broker, as they come to be
         self._count: Final = brokers
         self._advertisements: Final = advertisements
         streams = 2 * brokers if advertisements else brokers
         self._last = [0] * streams
         self._reached = [[0] * streams for _ in range(brokers)]
+        self._passes: Final = passes  # where several ways lead to a publisher
+        # For each broker and each that a stream has come from there: the last number.
+        self._came: dict[tuple[int, int, int], int] = {}
         # For each broker and each publishing one: the numbers of the markers answered there, and
         # of the answers.
         self._answers: list[dict[int, tuple[list[int], list[int]]]] = [{} for _ in range(brokers)]
@@ -49,7 +66,10 @@ class Spread:
         """Send markers after what a neighbour is told when a link comes up."""
         lane.open = True
         for stream, number in enumerate(self._reached[lane.start]):
-            if number:
+            if number and self._passes is None:
+                self._pass(lane, stream, number)
+        for (here, before, stream), number in list(self._came.items()):
+            if here == lane.start and self._goes_on(here, before, lane.end, stream):
                 self._pass(lane, stream, number)
 
     def taken(self, lane: Lane) -> None:
@@ -82,18 +102,31 @@ class Spread:
         ways = [(broker, origin)]
         while ways:
             here, before = ways.pop()
-            if self._reached[here][stream] >= number:
+            known = self._reached[here][stream] >= number
+            if known and (
+                self._passes is None or self._came.get((here, before, stream), 0) >= number
+            ):
                 continue
-            self._reached[here][stream] = number
-            if stream >= self._count and here != stream - self._count:
+            self._reached[here][stream] = max(number, self._reached[here][stream])
+            if self._passes is not None:
+                self._came[here, before, stream] = number
+            if not known and stream >= self._count and here != stream - self._count:
                 self._answer(here, stream - self._count, number)
-            for lane in self._lanes[here]:
-                if lane.end == before or not lane.open:
+            for lane in self._lanes[here].values():
+                if not (lane.open and self._goes_on(here, before, lane.end, stream)):
                     continue
                 if lane.sent == lane.taken and not lane.markers:
                     ways.append((lane.end, here))
                 else:
                     lane.markers.append((lane.sent, stream, number))
+
+    def _goes_on(self, here: int, before: int, goal: int, stream: int) -> bool:
+        """Whether a marker that has come to a broker goes on to another one."""
+        if self._passes is None:
+            return goal != before
+        if stream < self._count:
+            return self._passes(here, before, goal)
+        return self._passes(here, goal, before) if before >= 0 else True
 
     def _answer(self, broker: int, publisher: int, number: int) -> None:
         asked, answered = self._answers[broker].setdefault(publisher, ([], []))

@@ -1,17 +1,20 @@
 """What do overlays look like?
 
-Names of brokers, and the links between them: always a tree. `transit_stub` is reduced to one: the
+Names of brokers, and the links between them: a tree, unless several paths lead to a publisher.
+Beside that, who of a broker's neighbours is above it, where it has to know (`overlay.upstream`).
+`transit_stub` is reduced to one: the
 graphs of Zegura, Calvert and Bhattacharjee, "How to Model an Internetwork" (INFOCOM 1996), in which
 stub domains hang on the brokers of transit domains, and of these the spanning tree with the least
 delay.
 """
 
 import random
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Final
 
 from tidegate.errors import TidegateError
+from tidegate.overlay.upstream import Parents, Paths, check_paths
 
 # Delays in seconds: between transit domains, within one, from a stub domain to its transit broker,
 # within a stub domain. What counts is their order, by which the spanning tree is chosen.
@@ -19,6 +22,7 @@ BETWEEN: Final = 0.05
 TRANSIT: Final = 0.02
 ACCESS: Final = 0.005
 STUB: Final = 0.002
+NO_DELAYS: Final[Mapping[frozenset[str], float]] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,24 +36,91 @@ class Edge:
 
 @dataclass(frozen=True, slots=True)
 class Topology:
-    """A tree of brokers."""
+    """A tree of brokers, or several paths to each publisher; `upstream` says who is above whom.
+
+    `spare` are links that may be opened later, and are not there at first.
+    """
 
     names: tuple[str, ...]
     edges: tuple[Edge, ...]
+    upstream: Mapping[str, Parents | Paths] = field(default_factory=dict)
+    spare: tuple[Edge, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.names:
             raise TidegateError("an overlay has at least one broker")
         if len(set(self.names)) < len(self.names):
             raise TidegateError("two brokers have one name")
-        ends = {end for edge in self.edges for end in (edge.first, edge.second)}
+        ends = {end for edge in (*self.edges, *self.spare) for end in (edge.first, edge.second)}
         strange = sorted(ends - set(self.names))
         if strange:
             raise TidegateError(f"a link ends at {strange[0]!r}, which is no broker")
-        if _spanning(self.names, self.edges) != self.edges:
+        tree = _spanning(self.names, self.edges)
+        if tree != self.edges and not self.redundant:
             raise TidegateError("the links form a circle")
-        if len(self.edges) != len(self.names) - 1:
+        if len(tree) != len(self.names) - 1:
             raise TidegateError("the links do not connect all brokers")
+
+    @property
+    def redundant(self) -> bool:
+        """Whether several paths may lead to a publisher."""
+        return any(isinstance(above, Paths) for above in self.upstream.values())
+
+
+def with_parents(tree: Topology, root: str, backups: Mapping[str, Sequence[str]]) -> Topology:
+    """The same tree with a root, so that each other broker has a parent, and with backups.
+
+    >>> with_parents(line(3), "b0", {"b2": ["b0"]}).upstream["b2"]
+    Parents(parent='b1', backups=('b0',))
+    """
+    for name in (root, *backups, *(each for some in backups.values() for each in some)):
+        if name not in tree.names:
+            raise TidegateError(f"there is no broker {name!r}")
+    near: dict[str, list[str]] = {name: [] for name in tree.names}
+    for edge in tree.edges:
+        near[edge.first].append(edge.second)
+        near[edge.second].append(edge.first)
+    found = {root: Parents(None, tuple(backups.get(root, ())))}
+    below = [root]
+    while below:
+        here = below.pop()
+        for name in near[here]:
+            if name not in found:
+                if name in backups.get(name, ()):
+                    raise TidegateError(f"{name} is no backup of itself")
+                found[name] = Parents(here, tuple(backups.get(name, ())))
+                below.append(name)
+    return Topology(tree.names, tree.edges, found, tree.spare)
+
+
+def with_paths(
+    up: Mapping[str, Mapping[str, Sequence[str]]],
+    delays: Mapping[frozenset[str], float] = NO_DELAYS,
+) -> Topology:
+    """Brokers, and for each of them and each root the neighbours on its ways to it.
+
+    >>> ways = {"r": {"r": []}, "a": {"r": ["r"]}, "b": {"r": ["r"]}, "c": {"r": ["a", "b"]}}
+    >>> with_paths(ways).upstream["a"]
+    Paths(up={'r': ('r',)}, down={'r': ('c',)})
+    """
+    check_paths(up)
+    upstream: dict[str, Parents | Paths] = {}
+    links: dict[frozenset[str], Edge] = {}
+    for name, ways in up.items():
+        for root, above in ways.items():
+            if root not in up:
+                raise TidegateError(f"paths lead to {root!r}, which is no broker")
+            if not above and root != name:
+                raise TidegateError(f"no path leads from {name} to {root}")
+            for goal in above:
+                pair = frozenset((name, goal))
+                links.setdefault(pair, Edge(goal, name, delays.get(pair)))
+        down = {
+            root: tuple(other for other, theirs in up.items() if name in theirs.get(root, ()))
+            for root in ways
+        }
+        upstream[name] = Paths({root: tuple(above) for root, above in ways.items()}, down)
+    return Topology(tuple(up), tuple(links.values()), upstream)
 
 
 def line(brokers: int) -> Topology:

@@ -16,6 +16,7 @@ from typing import Final
 
 from tidegate.errors import ScenarioError, TidegateError
 from tidegate.overlay.client import Client
+from tidegate.overlay.upstream import Paths
 from tidegate.simulate.draws import read_draws
 from tidegate.simulate.named import NAMED
 from tidegate.simulate.network import Network, Timed
@@ -40,6 +41,7 @@ class Workload:
     place: str
     source: Source
     advertise: tuple[str, ...]
+    publish_at: tuple[str, ...]
 
 
 def read_workload(
@@ -59,6 +61,7 @@ def read_workload(
         place=section.text("place", "any", among=PLACES),
         source=_source(section, kind, seed, subscriptions, sources),
         advertise=tuple(section.texts("advertise", [])),
+        publish_at=tuple(section.texts("publish_at", [])),
     )
     section.close()
     if advertisements and not found.advertise:
@@ -125,8 +128,12 @@ class Crowd:
         self._subscribers = [
             network.client(f"c{i}", random.choice(names)) for i in range(workload.subscribers)
         ]
+        at = workload.publish_at or names
+        for name in at:
+            if name not in network.nodes:
+                raise ScenarioError(f"workload.publish_at names {name!r}, which is no broker")
         self._publishers = [
-            network.client(f"p{i}", random.choice(names)) for i in range(workload.publishers)
+            network.client(f"p{i}", random.choice(at)) for i in range(workload.publishers)
         ]
         self._check()
 
@@ -204,5 +211,11 @@ class Crowd:
 
 def _places(network: Network, place: str) -> list[str]:
     """The brokers that clients come to."""
-    leaves = [name for name, node in network.nodes.items() if len(node.outgoing) <= 1]
-    return leaves if place == "leaves" else list(network.nodes)
+    if place != "leaves":
+        return list(network.nodes)
+    if not network.topology.redundant:
+        return [name for name, node in network.nodes.items() if len(node.outgoing) <= 1]
+    upstream = network.topology.upstream
+    ways = [above.down for above in upstream.values() if isinstance(above, Paths)]
+    below = dict(zip(upstream, ways, strict=True))
+    return [name for name, down in below.items() if not any(down.values())]

@@ -313,10 +313,10 @@ class Policy:
         """All of it as plain data."""
         return [self._sources.state(self._kind), [stage.state() for stage in self.stages]]
 
-    def restore(self, state: Plain) -> None:
+    def restore(self, state: Plain, read: Callable[[Plain], Filter] | None = None) -> None:
         """Be as another one was; to be told once, before anything else."""
         sources, stages = state
-        self._sources.restore(self._kind, sources)
+        self._sources.restore(read or self._kind.read, sources)
         filters: Mapping[int, Filter] = self._sources.filters
         for stage, own in zip(self.stages, stages, strict=True):
             stage.restore(filters, own)

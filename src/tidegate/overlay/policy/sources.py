@@ -11,7 +11,7 @@ A number stays with a filter whose constants are updated, where that is all that
 source shares the filter, none has the new one already, and the shape stays.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final, TypeAlias
 
 from tidegate.overlay.counts import ONCE, Counts
@@ -78,11 +78,11 @@ class Sources:
         numbers = [[*source, n, *self._told(source)] for source, n in self._numbers.items()]
         return [self._next, filters, numbers]
 
-    def restore(self, kind: Kind, state: Plain) -> None:
+    def restore(self, read: Callable[[Plain], Filter], state: Plain) -> None:
         """Be as another one was."""
         self._next, filters, numbers = state
         for number, plain in filters:
-            self._put(number, kind.read(plain))
+            self._put(number, read(plain))
             self._shared[number] = 0
         for link, own, number, *counts in numbers:
             self._numbers[link, own] = number

@@ -1,0 +1,39 @@
+"""Any schedule of faults, on any tree with any backups: once quiet, all is as if it were new.
+
+Brokers crash and come back, with their memory or without, or never; links are cut and mended; so
+parents are suspected, rightly or wrongly, and left. Then tables are those of a new network of the
+shape that came out, with those that are left, and deliveries what they want. A failing schedule is
+replayed by its seed: `schedules.replay`.
+"""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.conftest import LONG
+from tests.simulate.parents import check_deliveries, check_like_fresh
+from tests.simulate.schedules import replay
+
+POLICIES = ("covering", "xroute", "identity", "simple")
+SEEDS = st.integers(0, 10**9)
+
+
+@settings(max_examples=7_000 if LONG else 30)
+@given(seed=SEEDS, policy=st.sampled_from(POLICIES), advertisements=st.booleans())
+def test_once_quiet_all_is_as_in_a_new_network(
+    seed: int, policy: str, advertisements: bool
+) -> None:
+    network = replay(seed, policy, advertisements)
+    check_like_fresh(network, policy)
+    check_deliveries(network, range(0, 26, 2))
+
+
+@pytest.mark.parametrize(
+    ("seed", "policy", "advertisements"), [(5, "xroute", True), (40, "covering", False)]
+)
+def test_a_neighbour_that_is_just_greeting_is_not_forgotten(
+    seed: int, policy: str, advertisements: bool
+) -> None:
+    """Schedules that have failed once."""
+    network = replay(seed, policy, advertisements)
+    check_like_fresh(network, policy)
