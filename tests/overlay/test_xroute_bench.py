@@ -2,8 +2,9 @@
 
 import pytest
 
-from bench import xroute
+from bench import xroute, xroute_failures
 from bench.xroute_network import Overlay
+from tidegate.overlay.upstream import Parents
 
 
 @pytest.mark.parametrize(
@@ -46,3 +47,28 @@ def test_the_network_is_as_before_when_what_was_registered_is_cancelled() -> Non
     assert (overlay.counted(), counted) == (31, 30)
     overlay.cancel(0, own)
     assert (overlay.tables(), overlay.counted()) == (before, counted)
+
+
+def test_failures_on_a_small_scale(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(xroute_failures, "POPULATIONS", (20,))
+    monkeypatch.setattr(xroute_failures, "CRASHES", (5,))
+    monkeypatch.setattr(
+        xroute_failures, "PRINTED", dict.fromkeys((("b2", 5, 20), ("b19", 5, 20)), 1.0)
+    )
+    monkeypatch.setattr(xroute_failures, "RECORDS", 3)
+    found = list(xroute_failures.run(xroute.Consumers(seed=6)))
+    assert len(found) == 5
+    assert all(figure.ours > 0 for figure in found)
+    assert found[-1].baseline is not None
+
+
+def test_the_tree_is_like_that_of_the_thesis() -> None:
+    shape = xroute_failures.tree(xroute_failures.BACKUPS[1])
+    delays = [edge.delay or 0 for edge in shape.edges if (edge.first, edge.second) != ("b3", "b8")]
+    mean = sum(delays) / len(delays)
+    deviation = (sum((x - mean) ** 2 for x in delays) / len(delays)) ** 0.5
+    assert (round(mean, 4), round(deviation, 4)) == (0.0541, 0.0282)
+    assert (max(delays), min(delays)) == (0.12367, 0.00847)
+    inner = {above.parent for above in shape.upstream.values() if isinstance(above, Parents)}
+    assert len(shape.names) == 22
+    assert len(set(shape.names) - inner) == 12
