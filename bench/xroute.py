@@ -15,6 +15,8 @@ time of all routers together, by what they are to the consumer's router: Figs. 6
 their duplicates. A consumer that registers a pattern again changes counts only, so the large tables
 are made of what differs at each consumer.
 
+What happens when routers fail is in `xroute_failures`.
+
 Patterns end in a named element at least three nodes deep, `//` counted as one (the *m* of Table
 6.1): the generator of the thesis is not printed, and where patterns may end in `*`, one of the
 first thousand covers all others, which its tables exclude.
@@ -27,6 +29,7 @@ from random import Random
 from statistics import mean
 from typing import TYPE_CHECKING
 
+from bench import xroute_failures
 from bench.figure import Figure
 from bench.xroute_network import Overlay
 from tidegate.lab.workloads.dtds import news
@@ -87,6 +90,7 @@ def _fits(text: str) -> bool:
 def run() -> Iterator[Figure]:
     """Messages first, then tables as they grow, then what they are for."""
     yield from messages()
+    yield from xroute_failures.run(Consumers(seed=3))
     counting, simple = Overlay("xroute"), Overlay("identity")
     consumers, seen = Consumers(seed=1), set[tuple[int, object]]()
     drawn = 0
