@@ -56,7 +56,7 @@ PRINTED = {
     ("b19", 300, 5_000): 1.09,
 }  # percent, Table 6.11
 BACKUPS = {1: {"b18": ["b3"], "b19": ["b3"]}, 2: {"b18": ["b7"], "b19": ["b2"]}}
-PATIENCE, FORGET = 1, 2  # ticks of a second
+PATIENCE, FORGET = 3, 6  # ticks of a second
 PAUSE = 0.25  # seconds
 SHARE = 0.03  # of the crash, at most
 RECORDS = 200
@@ -117,6 +117,7 @@ class Deployment:
         net, began = self.net, self.net.now
         arrived: list[float] = []
         net.watch(lambda start, end, message: arrived.append(net.now))
+        assert router in net.nodes["b18"].broker.routing.links, "it was left before it failed"
         net.die(router)
         net.run(began + 4 * FORGET)
         net.run()
