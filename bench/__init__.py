@@ -30,6 +30,7 @@ NAMES = (
     "scale",
     "xml",
     "xroute",
+    "peers",
 )
 
 

@@ -204,3 +204,26 @@ def test_what_does_not_make_sense_is_refused() -> None:
     price = Attributes().parse("price < 10")
     with pytest.raises(TidegateError, match="patterns on documents"):
         Similarity(Guide(MEDIA)).of(price, price)
+
+
+def test_documents_that_break_the_dtd_and_filters_it_does_not_allow_do_no_harm() -> None:
+    broken = Synopsis()
+    broken.add("<media><vinyl><side/></vinyl><CD><CD/><Producer/><Interpreter/></CD></media>")
+    broken.add("<other/>")
+    filters = [
+        KIND.parse(text)
+        for text in (
+            "/media/vinyl/side",
+            "//CD[Producer][Interpreter]",
+            "/other",
+            "//x/@y",
+            "/media",
+        )
+    ]
+    for guide in (Guide(MEDIA, broken, Opposition(MEDIA)), Guide(synopsis=broken)):
+        similarity = Similarity(guide)
+        for f in filters:
+            for g in filters:
+                assert 0 <= similarity.of(f, g) <= 1
+    seen = Similarity(Guide(synopsis=broken), weights=Weights(unmatched=0.0))
+    assert seen.given(KIND.parse("/media"), KIND.parse("/media/vinyl")) == 1

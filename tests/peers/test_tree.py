@@ -267,3 +267,44 @@ def test_what_does_not_make_sense_is_refused() -> None:
         tree.join("a", Words(frozenset("b")))
     with pytest.raises(TidegateError, match="no snapshot"):
         TreePeer.restore(WordKind(), [99])
+
+
+@given(SEEDS)
+def test_who_gets_an_event_in_vain_does_not_depend_on_who_wants_and_publishes_it(seed: int) -> None:
+    history = History(seed, at_once=False, failures=False)
+    for _ in range(10):
+        history.step()
+    tree = history.tree
+    if history.settings.cluster:
+        return  # which of a cluster passes an event on is drawn
+    for word in "abcd":
+        event = {"word": word}
+        publishers = [name for name, peer in tree.peers.items() if peer.filter.matches(event)]
+        assert len({tree.publish(name, event).in_vain for name in publishers}) <= 1
+
+
+@given(SEEDS)
+def test_where_everybody_is_in_place_nobody_gets_deeper_by_a_full_leave(seed: int) -> None:
+    """So a basic join suffices for those who search anew."""
+    draw = Random(seed)
+    sets = [draw.sample("abcdef", draw.randint(1, 5)) for _ in range(10)]
+    tree = tree_of({f"p{n}": "".join(words) for n, words in enumerate(sets)})
+    if misplaced(tree):
+        return
+    leaver = draw.choice(list(tree.peers))
+
+    def depths() -> dict[str, int]:
+        found: dict[str, int] = {}
+        for name in tree.peers:
+            at, depth = tree.peers[name].family, 1
+            while at.parent is not None:
+                depth += not at.equal
+                at = tree.peers[at.parent].family
+            found[name] = depth
+        return found
+
+    before = depths()
+    tree.leave(leaver, full=True)
+    tree.settle()
+    check(tree)
+    assert all(depth <= before[name] for name, depth in depths().items())
