@@ -13,6 +13,7 @@ in Publish/Subscribe systems" (2005), section 6.1.2, the storage is the *recover
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple, Protocol
 
+from tidegate.engine.primitives.gc_pause import put_off
 from tidegate.errors import StorageError
 from tidegate.overlay.broker import Broker
 from tidegate.overlay.filter import Kind, Plain
@@ -104,7 +105,8 @@ def restored(
     settings: Settings | None = None,
 ) -> Broker:
     """The broker that wrote this down, as it was then."""
-    broker = Broker.restore(written.snapshot, kind, policy, settings)
-    for link, came in ((each.link, each.input) for each in written.records):
-        broker.handle(link, came)
+    with put_off(len(written.snapshot["wanted"]) + len(written.records)):
+        broker = Broker.restore(written.snapshot, kind, policy, settings)
+        for link, came in ((each.link, each.input) for each in written.records):
+            broker.handle(link, came)
     return broker

@@ -95,12 +95,14 @@ class Stream:
 
     def greeted(self, hello: Hello, life: int) -> bool:
         """Follow a neighbour's greeting; whether it has to be told everything afresh."""
-        stranger = self.met_life not in (0, hello.life)
+        # Who was forgotten may have heard of a stream before this one, with other messages.
+        first_meeting, stranger = not self.met_life, self.met_life not in (0, hello.life)
         self.met_life = hello.life
         if hello.life != self.heard_life:
             self.heard = EMPTY
         first = self._kept[0].seq if self._kept else self.sent + 1
         known = hello.heard_life == life and first <= hello.heard + 1 <= self.sent + 1
+        known = known and not (first_meeting and hello.heard)
         if known:
             self.acknowledged(hello.heard)
         else:
