@@ -12,16 +12,21 @@ import typer
 import tidegate as tg
 from tidegate.commands.analyse import analyse
 from tidegate.commands.bench import bench
+from tidegate.commands.broker import broker
 from tidegate.commands.cluster import cluster
 from tidegate.commands.compare import compare
 from tidegate.commands.demo import demo
 from tidegate.commands.explain import explain
 from tidegate.commands.match import match
+from tidegate.commands.network import network
 from tidegate.commands.peers import peers
+from tidegate.commands.publish import publish
 from tidegate.commands.relate import relate
 from tidegate.commands.simulate import simulate
 from tidegate.commands.statistics import statistics
+from tidegate.commands.status import status
 from tidegate.commands.subs import subs
+from tidegate.commands.subscribe import subscribe
 from tidegate.commands.tour import tour
 from tidegate.console import out
 
@@ -43,6 +48,11 @@ for command in (
     demo,
     simulate,
     compare,
+    broker,
+    publish,
+    subscribe,
+    status,
+    network,
     peers,
     tour,
     bench,

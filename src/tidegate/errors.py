@@ -77,6 +77,14 @@ class StorageError(TidegateError):
     """What a broker wrote down is damaged or foreign, or it can write down nothing more."""
 
 
+class FrameError(TidegateError):
+    """What came on a connection is none of what can come there; the connection ends."""
+
+
+class LinkError(TidegateError):
+    """A broker that cannot be reached, or that has ended a connection: why."""
+
+
 class MeasureError(TidegateError):
     """A measure was asked for where no distribution gives one."""
 

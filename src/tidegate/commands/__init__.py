@@ -10,6 +10,8 @@ A module for each command of `tidegate`, and what they have in common:
 - `explain`, `relate`: one filter, and two; `tour`: the language and the index, by examples
 - `simulate`: a network of brokers; `compare`: policies, on the same network and workload
 - `peers`: a network of peers without brokers
+- `broker`: one broker as a process; `network`: all those of a scenario; `publish`, `subscribe` and
+  `status`: what clients do
 - `demo`: a trading day on Spark; `bench`: our figures beside the alternatives'
 
 `tidegate.cli` puts them together.

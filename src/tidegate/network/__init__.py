@@ -7,4 +7,13 @@ The brokers of `overlay` as processes of a machine. From the bottom up:
 - `snapshot`: a broker's state in a file, replaced as a whole or not at all
 - `journal`: records in an append-only file in segments, and which of them are whole
 - `disk`: what a broker has written down, in a folder: a `Storage`
+- `frames`: what travels on a connection; `opening`: the first frame each way
+- `payloads`: events as bytes; `event_frames`: many of them in a frame
+- `control_frames`: messages that are no events
+- `limits`: how much may be asked of a broker; `address`: where it is
+- `gathering`: events that wait to be handled together
+- `driver`: frames become inputs of a broker, and its effects frames, without sockets
+- `connection`: one connection; `server`: a broker with its connections
+- `warming`: compile what will be needed; `process`: a broker's life, and the file that describes it
+- `notification`: what a subscriber gets; `client`, `sync_client`: who gets it
 """

@@ -29,7 +29,7 @@ both sides what the other one has missed.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import astuple, fields
+from dataclasses import astuple, fields, replace
 from typing import Any, Final
 
 import numpy as np
@@ -158,6 +158,11 @@ class Broker:
         patience = self.settings.patience
         return [x.name for x in self.routing.links.values() if x.stream.waited >= patience]
 
+    def seen(self, publisher: str) -> int:
+        """The last number of a publisher, as far as it is known."""
+        known = self._seen.get(publisher)
+        return 0 if known is None else known.newest
+
     def handle(self, link: str, came: Input) -> list[Effect]:
         """What to do about something that came in on a link, in order.
 
@@ -251,7 +256,7 @@ class Broker:
             return self._refuse_unread(link.name, came, reason)
         if len(own) != count:
             return self._refuse_unread(link.name, came, "between brokers, events have publishers")
-        onward = Batch(came.numbers, came.events, own, came.sizes)
+        onward = replace(came, publishers=own)
         sizes: Sequence[int | None] = came.sizes or [None] * count
         rows: list[int] = []
         refused: dict[int, str] = {}

@@ -31,7 +31,7 @@ from tidegate.filters.values import Constant
 from tidegate.overlay.conversation import Conversation, Told
 from tidegate.overlay.difference import Difference
 from tidegate.overlay.filter import Event, Filter
-from tidegate.overlay.messages import Advertise, Change, Message
+from tidegate.overlay.messages import EMPTY, Advertise, Change, Message
 from tidegate.overlay.strategy import check_strategy, steps
 from tidegate.overlay.template import Language
 from tidegate.overlay.variable import Binding, Variable
@@ -246,9 +246,17 @@ class Client:
                     self._owners.pop(entry, None)
             self._leaving.clear()
 
-    def reconnect(self, *, afresh: bool) -> None:
-        """Its broker is there again, with its memory or without."""
-        self._conversation.reconnect(afresh=afresh)
+    @property
+    def settled(self) -> bool:
+        """Whether its broker has answered everything."""
+        return self._conversation.settled
+
+    def reconnect(self, *, afresh: bool, heard: int = EMPTY) -> None:
+        """Its broker is there again, with its memory or without.
+
+        One that is told everything afresh may have `heard` a message of this number before.
+        """
+        self._conversation.reconnect(afresh=afresh, heard=heard)
 
     def tick(self) -> None:
         """Some time has passed: ask for less, where more is asked for than values of late need."""

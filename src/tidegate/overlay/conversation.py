@@ -20,6 +20,7 @@ from typing import Final, TypeAlias
 from tidegate.overlay.difference import Difference
 from tidegate.overlay.filter import Event, Filter
 from tidegate.overlay.messages import (
+    EMPTY,
     Acknowledge,
     Advertise,
     Change,
@@ -94,8 +95,11 @@ class Conversation:
                     return kept
         return None
 
-    def reconnect(self, *, afresh: bool) -> None:
-        """The broker is there again, with its memory or without."""
+    def reconnect(self, *, afresh: bool, heard: int = EMPTY) -> None:
+        """The broker is there again, with its memory or without.
+
+        One that is told everything afresh may have `heard` a message of this number before.
+        """
         if not afresh:
             for kept in self._kept:
                 self._send(kept)
@@ -108,7 +112,7 @@ class Conversation:
         ]
         self._kept.clear()
         self._refused_seqs.clear()
-        self._seq = 0
+        self._seq = heard
         wanted, offered = (_entries(self._accepted[kind]) for kind in (Change, Advertise))
         if offered:
             self._tell(Advertise(self._numbered(), offered, whole=True))

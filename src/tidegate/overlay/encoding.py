@@ -80,6 +80,14 @@ def decode(data: bytes, kind: Kind, known: Callable[[type[Told], int], Filter]) 
     """
     try:
         spelled = _JSON.decode(data.decode())
+    except (ValueError, RecursionError) as error:
+        raise TidegateError(f"this is no message: {error}") from None
+    return read(spelled, kind, known)
+
+
+def read(spelled: Plain, kind: Kind, known: Callable[[type[Told], int], Filter]) -> Message:
+    """The message that is spelled so as `plain` does; `TidegateError` if none is."""
+    try:
         message = _read(spelled, kind, lambda of, n, values: kind.reshaped(known(of, n), values))
     except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise TidegateError(f"this is no message: {error}") from None

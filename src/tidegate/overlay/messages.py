@@ -9,7 +9,7 @@ is to be done with them then names rows of it.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -164,13 +164,15 @@ class Batch:
 
     As `Publish` says it of one: `numbers`, `events` and, from a neighbour, `publishers`, which a
     client's events do not have. Where it is known what events take in a message, in bytes, `sizes`
-    say so, and nobody needs to write them to measure them.
+    say so, and nobody needs to write them to measure them. What is `carried` is of no matter to a
+    broker: whoever drives it finds it again with what is to be done.
     """
 
     numbers: Sequence[int]
     events: Sequence[Event]
     publishers: Sequence[str] = ()
     sizes: Sequence[int] = ()
+    carried: Any = None
 
     def row(self, row: int) -> Publish:
         """One of them."""

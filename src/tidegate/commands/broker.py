@@ -1,0 +1,75 @@
+"""The command `tidegate broker`: one broker, as a process."""
+
+import asyncio
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+
+from tidegate.commands.options import SchemaOption, read_schema, refusals
+from tidegate.console import out
+from tidegate.errors import TidegateError
+
+
+def broker(
+    listen: Annotated[
+        str | None, typer.Option(metavar="HOST:PORT", help="Where it is to be reached.")
+    ] = None,
+    name: Annotated[str | None, typer.Option(help="What it is called.")] = None,
+    neighbour: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=ADDRESS", help="A broker that it links to; repeatable."),
+    ] = None,
+    storage: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Where it writes down what it has to know again."),
+    ] = None,
+    policy: Annotated[str | None, typer.Option(metavar="NAME", help="What it forwards.")] = None,
+    advertisements: Annotated[
+        bool, typer.Option("--advertisements", help="Publishers say what they will publish.")
+    ] = False,
+    anywhere: Annotated[
+        bool,
+        typer.Option("--anywhere", help="Listen on addresses that other machines can reach."),
+    ] = False,
+    schema: SchemaOption = None,
+    config: Annotated[
+        Path | None, typer.Option(metavar="BROKER.toml", help="A file that says all of this.")
+    ] = None,
+) -> None:
+    """Run a broker until it is told to stop (SIGTERM, or Ctrl-C)."""
+    from tidegate.network.address import read_address
+    from tidegate.network.process import Setup, live, read_setup  # load the engine
+    from tidegate.overlay.attributes import Attributes
+    from tidegate.overlay.policy import Choice
+    from tidegate.overlay.settings import Settings
+
+    with refusals():
+        if config is not None:
+            setup = read_setup(config)
+        elif listen is None or name is None:
+            raise TidegateError("a broker needs --listen HOST:PORT and --name, or --config")
+        else:
+            setup = Setup(name, read_address(listen))
+        links = dict(setup.neighbours)
+        for each in neighbour or ():
+            other, found, address = each.partition("=")
+            if not (found and other):
+                raise TidegateError(f"--neighbour takes NAME=ADDRESS, not {each!r}")
+            links[other] = read_address(address)
+        setup = replace(setup, neighbours=links, anywhere=anywhere or setup.anywhere)
+        if storage is not None:
+            setup = replace(setup, storage=storage)
+        if policy is not None:
+            setup = replace(setup, policy=Choice(policy))
+        if advertisements:
+            setup = replace(setup, settings=Settings(advertisements=True))
+        kind = Attributes(read_schema(schema))
+        asyncio.run(live(setup, kind, lambda server: _ready(server.name, str(server.address))))
+
+
+def _ready(name: str, address: str) -> None:
+    out.print(f"broker {escape(name)} listens on {address}")
+    out.file.flush()

@@ -1,0 +1,79 @@
+"""The command `tidegate publish`: events from a file, or from standard input, to a broker."""
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from tidegate.commands.options import refusals
+from tidegate.console import err, out
+from tidegate.errors import TidegateError
+
+_AT_ONCE = 1_000
+
+
+def publish(
+    address: Annotated[str, typer.Argument(metavar="ADDRESS", help="The broker: HOST:PORT.")],
+    path: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="[FILE]", help="JSON lines, or Parquet (*.parquet); else standard input."
+        ),
+    ] = None,
+    name: Annotated[str, typer.Option(help="Who publishes.")] = "",
+    advertise: Annotated[
+        str | None, typer.Option(metavar="FILTER", help="What is going to be published.")
+    ] = None,
+) -> None:
+    """Publish events, and wait until the broker has taken them."""
+    from tidegate.network.sync_client import connect  # loads the engine
+
+    def watch(news: str, why: str) -> None:
+        if news != "connected":
+            err.print(f"{news}: {why}", markup=False)
+
+    with refusals(), connect(address, name=name, watch=watch) as client:
+        if advertise is not None:
+            client.advertise(advertise)
+        count = 0
+        for events in _batches(path):
+            client.publish_many(events)
+            count += len(events)
+        client.confirmed()
+        refused = len(client.client.refused)
+        out.print(f"published {count:,} events" + ("; some were refused" if refused else ""))
+
+
+def _batches(path: Path | None) -> Iterator[list[dict[str, Any]]]:
+    try:
+        if path is not None and path.suffix == ".parquet":
+            import pyarrow.parquet as pq
+
+            for chunk in pq.ParquetFile(path).iter_batches(_AT_ONCE):
+                yield chunk.to_pylist()
+            return
+        with sys.stdin if path is None else path.open(encoding="utf-8") as file:
+            some: list[dict[str, Any]] = []
+            for number, line in enumerate(file, 1):
+                if line.strip():
+                    some.append(_read(line, number))
+                if len(some) >= _AT_ONCE or (path is None and some):
+                    yield some
+                    some = []
+            if some:
+                yield some
+    except OSError as error:
+        raise TidegateError(f"{path} cannot be read: {error.strerror}") from None
+
+
+def _read(line: str, number: int) -> dict[str, Any]:
+    try:
+        found = json.loads(line)
+    except ValueError as error:
+        raise TidegateError(f"line {number} is not JSON: {error}") from None
+    if not isinstance(found, dict):
+        raise TidegateError(f"line {number} is no event: write an object of names and values")
+    return found

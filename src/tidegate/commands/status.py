@@ -1,0 +1,41 @@
+"""The command `tidegate status`: how does a broker fare?"""
+
+import asyncio
+import json
+from typing import Annotated, Any
+
+import typer
+from rich.markup import escape
+from rich.table import Table
+
+from tidegate.commands.options import refusals
+from tidegate.console import out
+
+
+def status(
+    address: Annotated[str, typer.Argument(metavar="ADDRESS", help="The broker: HOST:PORT.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Print how a broker fares: its links, its tables, and what it has counted."""
+    from tidegate.network.client import status as ask  # loads the engine
+
+    with refusals():
+        found = asyncio.run(ask(address))
+    if as_json:
+        print(json.dumps(found))
+        return
+    show(found)
+
+
+def show(found: dict[str, Any]) -> None:
+    """Print it for people."""
+    out.print(f"broker {escape(found['broker'])}, policy {found['policy']}, ", end="")
+    out.print(f"{found['entries']:,} entries")
+    table = Table("link", "to a", "is", "entries from it", "forwarded to it")
+    for link in found["links"]:
+        side, state = "client" if link["client"] else "broker", "up" if link["up"] else "down"
+        numbers = f"{link['entries']:,}", f"{link['forwarded']:,}"
+        table.add_row(escape(link["name"]), side, state, *numbers)
+    out.print(table)
+    for name, count in sorted(found["counted"].items()):
+        out.print(f"{name}: {count:,}")

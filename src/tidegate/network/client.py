@@ -1,0 +1,432 @@
+"""A client of a broker, over a connection.
+
+**Theory of operation.** What a client wants, and which events are for it, is the business of
+`overlay.client`, which does no I/O; here are its connection and its memory of events. An event has
+a number, and its payload is kept until the broker has said that it has taken it. When a connection
+is lost, the client says so (`watch`) and connects again, after a time that grows. The broker then
+says what it has heard of this client: the client tells all that it wants anew, as a whole, which
+changes nothing where the broker knows it, and sends again the events that the broker has not taken.
+
+So an event is taken at least once, and handled once, by a broker that keeps its memory. Events that
+come for a client while it is not connected are lost.
+
+**Waiting.** `subscribe` and the like return when the broker has answered. `publish` returns when
+the event is on its way, unless `unconfirmed` events are: then it waits. `confirmed` waits until the
+broker has taken all.
+"""
+
+import asyncio
+import random
+import uuid
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final, Literal
+
+import msgspec
+
+from tidegate.capsules import speaks_arrow, table_of
+from tidegate.errors import FrameError, LinkError, SubscriptionError
+from tidegate.network.address import Address, read_address
+from tidegate.network.connection import Connection
+from tidegate.network.control_frames import control_frame, read_control
+from tidegate.network.event_frames import events_frame, payloads_of, read_events_frame
+from tidegate.network.frames import Frame, Sort, frame
+from tidegate.network.notification import MANY, Notification, Subscription
+from tidegate.network.opening import VERSION, Opened, Opening, read_opened, say
+from tidegate.network.payloads import payload, read_events
+from tidegate.overlay import client as protocol
+from tidegate.overlay.attributes import Attributes
+from tidegate.overlay.conversation import Told
+from tidegate.overlay.filter import Event, Filter, Kind
+from tidegate.overlay.messages import Refuse
+from tidegate.overlay.template import Language
+
+News = Literal["connected", "lost", "refused", "failed"]
+Watch = Callable[[News, str], object]
+"""Is told what has become of the connection, or of an event, and why."""
+
+_AT_ONCE: Final = 1_000  # events in one frame, at most
+_HANDSHAKE: Final = 10.0  # seconds that a broker may take to answer
+_FIRST_PAUSE: Final = 0.05  # seconds before it connects again
+_LONGEST_PAUSE: Final = 5.0
+_PLACE_TAKEN: Final = "another connection has taken its place"
+
+
+class Client:
+    """One client; `connect` makes it. All of it in one event loop.
+
+    >>> async def cheap() -> None:
+    ...     async with await connect("127.0.0.1:7400") as client:
+    ...         async for event, *_ in await client.subscribe("price < :limit", limit=10.0):
+    ...             print(event)
+    """
+
+    def __init__(
+        self,
+        address: Address,
+        name: str,
+        kind: Kind,
+        watch: Watch | None = None,
+        unconfirmed: int = 100_000,
+    ) -> None:
+        self.name: Final = name
+        self.kind: Final = kind
+        self.refused: Final[deque[str]] = deque(maxlen=100)  # why events were not taken
+        self._address = address
+        self._watch = watch
+        self._unconfirmed = unconfirmed
+        language = kind if isinstance(kind, Language) else None
+        self._client = protocol.Client(name, _Wire(self._send), language)
+        self._subscriptions: dict[int, Subscription] = {}
+        self._kept: deque[tuple[int, bytes]] = deque()  # events that the broker has not taken yet
+        self._number = 0
+        self._connection: Connection | None = None
+        self._opened: Opened | None = None
+        self._failure = ""
+        self._closing = False
+        self._news = asyncio.Event()  # something has changed that somebody may wait for
+        self._task: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> "Client":
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    # -- what it wants
+
+    async def subscribe(self, f: Filter | str, /, **parameters: Any) -> Subscription:
+        """Want the events that match a filter; a text may have parameters."""
+        return (await self._subscribed([self._client.subscribe(f, **parameters)]))[0]
+
+    async def subscribe_many(
+        self, text: str, rows: Iterable[dict[str, Any]], /
+    ) -> list[Subscription]:
+        """Subscriptions of one text, each with its values of the parameters, in one message."""
+        with self._client.together():
+            owns = [self._client.subscribe(text, **row) for row in rows]
+        return await self._subscribed(owns)
+
+    async def update(
+        self, subscription: Subscription, f: Filter | str, /, **parameters: Any
+    ) -> None:
+        """Give a subscription another filter, or other values, without a gap."""
+        before = len(self._client.refused)
+        self._client.change(subscription.id, f, **parameters)
+        await self._settle()
+        if len(self._client.refused) > before:
+            raise SubscriptionError(self._client.refused[-1])
+
+    async def cancel(self, subscription: Subscription) -> None:
+        """Want something no more."""
+        self._client.cancel(subscription.id)
+        self._subscriptions.pop(subscription.id).end()
+        await self._settle()
+
+    async def advertise(self, f: Filter | str, /, **parameters: Any) -> int:
+        """Say what it will publish; the advertisement's id."""
+        if isinstance(f, str):
+            if not isinstance(self.kind, Language):
+                raise SubscriptionError("this client reads no texts: give a filter")
+            f = self.kind.template(f).bind(parameters)
+        own = self._client.advertise(f)
+        await self._settle()
+        if own not in self._client.offered:
+            raise SubscriptionError(self._client.refused[-1])
+        return own
+
+    async def _subscribed(self, owns: list[int]) -> list[Subscription]:
+        found = [Subscription(own, self._drained) for own in owns]
+        self._subscriptions.update((each.id, each) for each in found)
+        await self._settle()
+        wanted = self._client.wanted
+        if not all(own in wanted for own in owns):
+            for own in owns:
+                self._subscriptions.pop(own, None)
+            raise SubscriptionError(self._client.refused[-1])
+        return found
+
+    # -- what it publishes
+
+    async def publish(self, event: Event) -> int:
+        """Publish an event; its number."""
+        await self.publish_many([event])
+        return self._number
+
+    async def publish_many(self, events: Any) -> None:
+        """Publish many events: mappings, or an Arrow table or what speaks Arrow."""
+        if not isinstance(events, Sequence) and speaks_arrow(events):
+            for chunk in table_of(events).to_batches(max_chunksize=_AT_ONCE):
+                await self._publish(chunk.to_pylist())
+            return
+        listed = list(events)
+        for start in range(0, len(listed), _AT_ONCE):
+            await self._publish(listed[start : start + _AT_ONCE])
+
+    async def confirmed(self) -> None:
+        """Wait until the broker has taken, or refused, all that was published."""
+        await self._until(lambda: not self._kept)
+
+    async def _publish(self, events: Sequence[Event]) -> None:
+        written = [payload(event, self.kind) for event in events]
+        await self._until(lambda: len(self._kept) < self._unconfirmed)
+        first = self._number + 1
+        self._number += len(written)
+        new = list(enumerate(written, first))
+        self._kept.extend(new)
+        if self._opened is not None:
+            self._send_events(new)
+
+    def _send_events(self, events: Sequence[tuple[int, bytes]]) -> None:
+        assert self._connection is not None
+        for start in range(0, len(events), _AT_ONCE):
+            some = events[start : start + _AT_ONCE]
+            payloads = payloads_of([data for _, data in some])
+            self._connection.send(events_frame([number for number, _ in some], [], payloads))
+
+    # -- its connection
+
+    async def close(self) -> None:
+        """End the connection; what it wants goes when the broker has forgotten it."""
+        self._closing = True
+        if self._task is not None:
+            self._task.cancel()
+        if self._connection is not None:
+            self._connection.close("the client goes")
+            await asyncio.wait([self._connection.closed], timeout=2.0)
+            self._connection.cut("the client goes")
+        self._fail("the client was closed")
+
+    async def start(self) -> None:
+        """Connect for the first time; `LinkError` if that fails."""
+        await self._connect()
+        self._task = asyncio.create_task(self._stay())
+
+    async def _stay(self) -> None:
+        """Keep a connection, and heartbeats on it."""
+        pause = _FIRST_PAUSE
+        while not self._failure:
+            connection = self._connection
+            if connection is not None and not connection.closed.done():
+                await self._beat(connection)
+                pause = _FIRST_PAUSE
+                continue
+            await asyncio.sleep(pause * random.uniform(0.5, 1.5))
+            pause = min(2 * pause, _LONGEST_PAUSE)
+            try:
+                await self._connect()
+            except LinkError as error:
+                self._tell("lost", str(error))
+
+    async def _beat(self, connection: Connection) -> None:
+        assert self._opened is not None
+        silence = self._opened.silence
+        slept = asyncio.get_running_loop().time()
+        done, _ = await asyncio.wait([connection.closed], timeout=silence / 6)
+        now = asyncio.get_running_loop().time()
+        if done or now - slept > silence / 3:  # in which case it is this process that was away
+            return
+        if now - connection.heard > silence:
+            connection.cut(f"nothing came for {silence:g} seconds")
+        elif now - connection.sent > silence / 6:
+            connection.send(frame(Sort.HEARTBEAT))
+
+    async def _connect(self) -> None:
+        loop = asyncio.get_running_loop()
+        self._opened = None
+        try:
+            _, made = await loop.create_connection(
+                lambda: Connection(self, dialed=True), *self._address
+            )
+        except OSError as error:
+            raise LinkError(f"{self._address} cannot be reached: {error.strerror}") from None
+        self._connection = made
+        try:
+            async with asyncio.timeout(_HANDSHAKE):
+                self._tell("connected", (await self._answer(made)).broker)
+        except TimeoutError:
+            made.cut("no answer")
+            raise LinkError(f"{self._address} does not answer") from None
+
+    async def _answer(self, made: Connection) -> Opened:
+        """What the broker says to an opening."""
+        while True:
+            if self._opened is not None:
+                return self._opened
+            if made.closed.done():
+                raise LinkError(f"{self._address} says: {made.reason}")
+            self._news.clear()
+            await self._news.wait()
+
+    # -- what it is told
+
+    def made(self, connection: Connection) -> None:
+        """There is a connection."""
+        connection.send(say(Opening(VERSION, "client", self.name)))
+
+    def lost(self, connection: Connection) -> None:
+        """A connection is no more."""
+        was_open = self._opened is not None
+        self._opened = None
+        self._news.set()
+        if connection.reason == _PLACE_TAKEN:
+            self._fail(_PLACE_TAKEN)
+            self._tell("failed", _PLACE_TAKEN)
+        elif was_open and not self._closing:
+            self._tell("lost", connection.reason)
+
+    def came(self, connection: Connection, came: Frame) -> None:
+        """A frame has come."""
+        match came.sort:
+            case Sort.DELIVERIES:
+                self._delivered(came)
+            case Sort.CONTROL:
+                message = read_control(came.body, self.kind, _knows_nothing)
+                self._client.hear(message)
+                if isinstance(message, Refuse) and message.number is not None:
+                    self.refused.append(message.reason)
+                    self._tell("refused", f"event {message.number}: {message.reason}")
+                self._news.set()
+            case Sort.TAKEN if len(came.body) == 8:
+                self._taken(int.from_bytes(came.body, "little"))
+            case _ if not connection.role:
+                self._open(connection, read_opened(came))
+            case _:
+                raise FrameError(f"no frame {came.sort.name.lower()} is expected here")
+
+    def _open(self, connection: Connection, opened: Opened) -> None:
+        connection.role = "broker"
+        connection.frames.longest = 2**31
+        self._opened = opened
+        self._connection = connection
+        if not self._number:
+            self._number = opened.seen  # an earlier client of this name has published
+        self._client.reconnect(afresh=True, heard=opened.heard)
+        self._taken(opened.seen)
+        self._send_events(list(self._kept))
+        self._news.set()
+
+    def _taken(self, number: int) -> None:
+        while self._kept and self._kept[0][0] <= number:
+            self._kept.popleft()
+        self._news.set()
+
+    def _delivered(self, came: Frame) -> None:
+        table = read_events_frame(came, most=2**31)
+        events = read_events(table.payloads, self.kind)
+        owns, start, full = table.subscriptions.tolist(), 0, False
+        columns = zip(table.numbers, table.publishers, events, table.counts.tolist(), strict=True)
+        for number, publisher, event, count in columns:
+            if isinstance(event, Exception):
+                raise FrameError(str(event))
+            handed = self._client.receive(event, tuple(owns[start : start + count]))
+            start += count
+            for own in handed:
+                subscription = self._subscriptions.get(own)
+                if subscription is not None:
+                    subscription.put(Notification(event, handed, publisher, number))
+                    full |= subscription.waiting > MANY
+        if full and self._connection is not None:
+            self._connection.pause()
+
+    def _drained(self) -> None:
+        if self._connection is not None and all(
+            each.waiting <= MANY for each in self._subscriptions.values()
+        ):
+            self._connection.resume()
+
+    def _send(self, message: Told) -> None:
+        """Send a message; if there is no connection, it is told when there is one."""
+        if self._opened is not None and self._connection is not None:
+            self._connection.send(control_frame(message, self.kind))
+
+    # -- waiting
+
+    async def _settle(self) -> None:
+        await self._until(lambda: self._client.settled)
+
+    async def _until(self, done: Callable[[], bool]) -> None:
+        while not done():
+            if self._failure:
+                raise LinkError(self._failure)
+            self._news.clear()
+            await self._news.wait()
+
+    def _fail(self, reason: str) -> None:
+        self._failure = reason
+        for subscription in self._subscriptions.values():
+            subscription.end("" if self._closing else reason)
+        self._news.set()
+
+    def _tell(self, news: News, why: str) -> None:
+        if self._watch is not None:
+            self._watch(news, why)
+
+
+class _Wire:
+    """How the protocol reaches the broker; events it does not send."""
+
+    def __init__(self, send: Callable[[Told], None]) -> None:
+        self.send = send
+
+    def publish(self, number: int, event: Event, /) -> None:
+        """Events go in frames of many."""
+        raise NotImplementedError
+
+
+def _knows_nothing(_: object, own: int) -> Filter:
+    raise KeyError(own)
+
+
+async def connect(
+    address: str,
+    *,
+    name: str = "",
+    kind: Kind | None = None,
+    watch: Watch | None = None,
+    unconfirmed: int = 100_000,
+) -> Client:
+    """A client of the broker at an address.
+
+    A client without a name gets one that nobody else has. `watch` is told when the connection is
+    lost and there again, and when an event was refused.
+    """
+    own = name or f"client-{uuid.uuid4().hex[:12]}"
+    client = Client(read_address(address), own, kind or Attributes(), watch, unconfirmed)
+    await client.start()
+    return client
+
+
+async def status(address: str) -> dict[str, Any]:
+    """How the broker at an address fares."""
+    asked = _Asked()
+    loop = asyncio.get_running_loop()
+    where = read_address(address)
+    try:
+        await loop.create_connection(lambda: Connection(asked, dialed=True), *where)
+    except OSError as error:
+        raise LinkError(f"{where} cannot be reached: {error.strerror}") from None
+    return await asyncio.wait_for(asked.answer, 10.0)
+
+
+class _Asked:
+    """Whoever asks for the status of a broker."""
+
+    def __init__(self) -> None:
+        self.answer: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
+
+    def made(self, connection: Connection) -> None:
+        """There is a connection."""
+        connection.frames.longest = 2**30
+        connection.send(say(Opening(VERSION, "status", "status")))
+
+    def came(self, connection: Connection, came: Frame) -> None:
+        """A frame has come."""
+        if came.sort is Sort.STATUS and not self.answer.done():
+            self.answer.set_result(msgspec.msgpack.decode(came.body))
+            connection.close("that is all")
+
+    def lost(self, connection: Connection) -> None:
+        """A connection is no more."""
+        if not self.answer.done():
+            self.answer.set_exception(LinkError(connection.reason))

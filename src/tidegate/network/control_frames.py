@@ -1,0 +1,146 @@
+"""Messages that are no events, as frames.
+
+A body is msgpack, a list of two: the message as `overlay.encoding` spells it, and **columns**. What
+is wanted of one text with different values travels as columns: the text, the ids, the names of its
+parameters, and for each of them the values of all. So many subscriptions take little more than
+their constants, and are read, and put into an index, together.
+
+    ["change", seq, [[id, filter]…], [[id, constants]…], [id…], whole]
+    [[text, [id…], [name…], [[value…]…]]…]
+
+Values are numbers, texts, truth values or nil; what msgpack has no word for is spelled as in the
+language, in a list of one.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from tidegate.errors import FrameError, TidegateError
+from tidegate.filters.literals import decode as decode_literal
+from tidegate.filters.literals import spell
+from tidegate.filters.values import Constant
+from tidegate.network.frames import Sort, frame
+from tidegate.network.payloads import read, write
+from tidegate.overlay.attribute_filter import AttributeFilter
+from tidegate.overlay.attributes import Attributes
+from tidegate.overlay.encoding import plain
+from tidegate.overlay.encoding import read as read_spelled
+from tidegate.overlay.filter import Filter, Kind
+from tidegate.overlay.form import is_id
+from tidegate.overlay.messages import Advertise, Change, Entry, Message, Told
+
+_ALIKE: Final = 2  # entries of one text from which on they travel as columns
+_PLAIN: Final = (int, float, str, bool, type(None))
+
+Known = Callable[[type[Told], int], Filter]
+"""The filter that messages of a type have told under an id on a link; KeyError if none."""
+
+
+def control_frame(message: Message, kind: Kind) -> bytes:
+    """A message as a frame; `TidegateError` if it cannot be written."""
+    columns: list[Any] = []
+    if isinstance(message, Change | Advertise) and len(message.add) >= _ALIKE:
+        rest, columns = _apart(message.add)
+        message = replace(message, add=tuple(rest))
+    return frame(Sort.CONTROL, write([plain(message, kind), columns]))
+
+
+def read_control(body: bytes, kind: Kind, known: Known) -> Message:
+    """The message in the body of a frame; `FrameError` if there is none.
+
+    `UnreadableChange` if it is a change, or an advertisement, with a filter that cannot be read.
+    """
+    match read(body):
+        case [[name, int(seq), *_] as spelled, list(columns)] if name in _NUMBERED:
+            try:
+                message = read_spelled(spelled, kind, known)
+                if not columns:
+                    return message
+                entries = [entry for each in columns for entry in _entries(each, kind)]
+            except FrameError:
+                raise
+            except TidegateError as error:
+                raise UnreadableChangeError(_NUMBERED[name], seq, str(error)) from None
+            assert isinstance(message, Change | Advertise)
+            return replace(message, add=(*message.add, *entries))
+        case [list(spelled), []]:
+            try:
+                return read_spelled(spelled, kind, known)
+            except TidegateError as error:
+                raise FrameError(str(error)) from None
+    raise FrameError("a control frame is a message and its columns")
+
+
+class UnreadableChangeError(TidegateError):
+    """A change with something in it that cannot be read: it is refused, and the link goes on."""
+
+    def __init__(self, of: type[Told], seq: int, reason: str) -> None:
+        super().__init__(reason)
+        self.of = of
+        self.seq = seq
+
+
+_NUMBERED: Final[dict[Any, type[Told]]] = {"change": Change, "advertise": Advertise}
+
+
+def _apart(entries: Iterable[Entry]) -> tuple[list[Entry], list[Any]]:
+    """Entries that travel one by one, and columns of the others."""
+    rest: list[Entry] = []
+    alike: dict[int, list[Entry]] = {}
+    for entry in entries:
+        f = entry.filter
+        if isinstance(f, AttributeFilter) and f.origin is not None and not entry.counted:
+            alike.setdefault(id(f.origin[0]), []).append(entry)
+        else:
+            rest.append(entry)
+    columns = []
+    for group in alike.values():
+        if len(group) < _ALIKE:
+            rest += group
+        else:
+            columns.append(_columns(group))
+    return rest, columns
+
+
+def _columns(group: Sequence[Entry]) -> list[Any]:
+    origins = [entry.filter.origin for entry in group]  # type: ignore[attr-defined]  # as above
+    names = list(origins[0][1])
+    values = [[_spelled(given[name]) for _, given in origins] for name in names]
+    return [str(origins[0][0]), [entry.id for entry in group], names, values]
+
+
+def _entries(columns: Any, kind: Kind) -> list[Entry]:
+    match columns:
+        case [str(text), list(ids), list(names), list(values)] if isinstance(kind, Attributes):
+            columns = [_column(column, len(ids)) for column in values]
+            if len(columns) != len(names) or not all(map(is_id, ids)):
+                raise FrameError("columns have a name each, and ids are whole numbers of 64 bits")
+            if not names or not all(type(name) is str for name in names):
+                raise FrameError("the names of parameters are texts")
+            rows = zip(*columns, strict=True)
+            return [
+                Entry(own, kind.parse(text, **dict(zip(names, row, strict=True))))
+                for own, row in zip(ids, rows, strict=True)
+            ]
+    raise FrameError("columns are a text, ids, names of parameters and their values")
+
+
+def _column(spelled: Any, count: int) -> list[Constant]:
+    if type(spelled) is not list or len(spelled) != count:
+        raise FrameError("a column has a value for each id")
+    return [value if type(value) in _PLAIN else _read_value(value) for value in spelled]
+
+
+def _spelled(value: Constant) -> Any:
+    return value if type(value) in _PLAIN else [spell(value)]
+
+
+def _read_value(spelled: Any) -> Constant:
+    match spelled:
+        case [str(text)]:
+            try:
+                return decode_literal(text)
+            except (TidegateError, ValueError) as error:
+                raise FrameError(f"this is no value: {error}") from None
+    raise FrameError("a value is a number, a text, a truth value, nil, or spelled in a list of one")

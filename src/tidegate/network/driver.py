@@ -1,0 +1,283 @@
+"""How do frames become inputs of a broker, and its effects frames?
+
+Nothing here decides anything: that is the broker's. And nothing here knows of sockets: frames of a
+link come in by `heard`, and go out by `send`, one call for each link and round. A **round** is what
+the broker is told between two times that effects are done: what is to be written down of all of it
+is written with one sync, and only then is anything sent.
+
+Whatever is read from a link is handled in the order in which it came: events wait in a `Gathering`,
+but not for longer than until the next message on any link.
+"""
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+
+from tidegate.errors import FrameError, TidegateError
+from tidegate.network.control_frames import UnreadableChangeError, control_frame, read_control
+from tidegate.network.event_frames import (
+    deliveries_frame,
+    events_frame,
+    payloads_of,
+    read_events_frame,
+)
+from tidegate.network.frames import Frame, Sort, frame
+from tidegate.network.gathering import Gathered, Gathering, batch_of
+from tidegate.network.limits import Limits
+from tidegate.network.payloads import payload, read_events, write
+from tidegate.overlay.broker import Broker
+from tidegate.overlay.filter import Filter
+from tidegate.overlay.messages import (
+    Advertise,
+    Change,
+    Connect,
+    Deliver,
+    DeliverRows,
+    Disconnect,
+    Effect,
+    Input,
+    LinkDown,
+    LinkUp,
+    Message,
+    Persist,
+    Publish,
+    Refuse,
+    RefuseRows,
+    Send,
+    SendRows,
+    Told,
+)
+from tidegate.overlay.storage import Keeper
+
+Sender = Callable[[str, bytes], None]
+
+
+class Driver:
+    """A broker, driven by frames."""
+
+    def __init__(self, broker: Broker, keeper: Keeper | None, limits: Limits, send: Sender) -> None:
+        self.broker: Final = broker
+        self.gathering: Final = Gathering()
+        self.counted: Final[Counter[str]] = Counter()
+        self._keeper = keeper
+        self._limits = limits
+        self._send = send
+        self._effects: list[Effect] = []
+        self._answers: list[tuple[str, bytes]] = []  # to be sent behind the effects
+
+    # -- links
+
+    def up(self, link: str, *, client: bool) -> str | None:
+        """A link has come up; why it cannot be, if it cannot."""
+        known = self.broker.routing.links.get(link)
+        if known is not None and known.client != client:
+            return f"{link} is the name of a {'client' if known.client else 'broker'} here"
+        self.down(link)
+        self._handle(link, LinkUp(client))
+        return None
+
+    def down(self, link: str) -> None:
+        """A link has gone down, if it was up."""
+        known = self.broker.routing.links.get(link)
+        if known is not None and known.up:
+            self.take_events()
+            self._handle(link, LinkDown())
+
+    def forget(self, link: str) -> None:
+        """A client has been gone for long: nothing is wanted or offered there any more."""
+        known = self.broker.routing.links[link]
+        if known.up or not (self.broker.routing.wanted.of(link) or self._offered(link)):
+            return
+        self._handle(link, LinkUp(client=True))
+        if self._offered(link):
+            self._handle(link, Advertise(known.stream.heard + 1, whole=True))
+        self._handle(link, Change(known.stream.heard + 1, whole=True))
+        self._handle(link, LinkDown())
+
+    def told(self, link: str) -> tuple[int, int]:
+        """The last message that was heard of a client, and its last event."""
+        known = self.broker.routing.links.get(link)
+        heard = 0 if known is None else known.stream.heard
+        return heard, self.broker.seen(f"{self.broker.name}/{link}")
+
+    # -- what comes
+
+    def heard(self, link: str, came: Frame) -> None:
+        """A frame has come on a link that is up; `FrameError` if it cannot have."""
+        if came.sort is Sort.EVENTS:
+            table = read_events_frame(came, self._limits.events)
+            if bool(table.publishers) == self._is_client(link) and table.numbers:
+                raise FrameError("a client's events have no publishers, and a broker's have")
+            self.gathering.add(link, table)
+        elif came.sort is Sort.CONTROL:
+            self.take_events()
+            self._control(link, came.body)
+        else:
+            raise FrameError(f"no frame {came.sort.name.lower()} is expected here")
+
+    def handle(self, came: Input) -> None:
+        """Tell the broker what comes in on no link."""
+        self.take_events()
+        self._handle("", came)
+
+    def take_events(self) -> None:
+        """Let the broker have the events that wait."""
+        for link, gathered in self.gathering.take():
+            self.counted["events in"] += len(gathered.numbers)
+            self.counted["batches"] += 1
+            self._take(link, gathered)
+
+    def _take(self, link: str, came: Gathered) -> None:
+        events = read_events(came.payloads, self.broker.kind)
+        last = max(came.numbers, default=0)
+        bad = {i for i, event in enumerate(events) if isinstance(event, TidegateError)}
+        if bad:
+            for i in sorted(bad):
+                self._refuse(link, came.numbers[i], str(events[i]))
+            came, events = _without(came, events, bad)
+        self._handle(link, batch_of(came, events))
+        if self._is_client(link):
+            self._answers.append((link, frame(Sort.TAKEN, last.to_bytes(8, "little"))))
+
+    def _control(self, link: str, body: bytes) -> None:
+        self.counted["messages in"] += 1
+        try:
+            message = read_control(body, self.broker.kind, lambda of, n: self._known(link, of, n))
+        except UnreadableChangeError as error:
+            self._refuse_change(link, error.of, error.seq, str(error))
+            return
+        if isinstance(message, Publish):
+            raise FrameError("events travel in frames of events")
+        if isinstance(message, Change) and self._is_client(link):
+            most = self._limits.subscriptions
+            if len(self.broker.routing.wanted.of(link)) + len(message.add) > most:
+                reason = f"a client may have {most:,} subscriptions"
+                self._refuse_change(link, Change, message.seq, reason)
+                return
+        self._handle(link, message)
+
+    def _refuse_change(self, link: str, of: type[Told], seq: int, reason: str) -> None:
+        """Refuse a change: its number is used up, by one that changes nothing."""
+        self.counted["refused"] += 1
+        self._effects.append(Send(link, Refuse(seq, None, reason)))
+        self._handle(link, of(seq))
+
+    def _refuse(self, link: str, number: int, reason: str) -> None:
+        self.counted["refused"] += 1
+        self._effects.append(Send(link, Refuse(None, number, reason)))
+
+    def _handle(self, link: str, came: Input) -> None:
+        self._effects += self.broker.handle(link, came)
+
+    def _known(self, link: str, of: type[Told], own: int) -> Filter:
+        if of is Change:
+            return self.broker.routing.wanted.of(link)[own]
+        return self._offered(link)[own]
+
+    def _offered(self, link: str) -> dict[int, Filter]:
+        return self.broker.routing.offered[link].filters
+
+    def _is_client(self, link: str) -> bool:
+        return self.broker.routing.links[link].client
+
+    # -- what is done
+
+    def perform(self) -> None:
+        """Write down what has to be, then send."""
+        effects, self._effects = self._effects, []
+        answers, self._answers = self._answers, []
+        if self._keeper is not None:
+            self._keeper.note(effects)
+        frames: dict[str, list[bytes]] = {}
+        for effect in effects:
+            for data in self._frames(effect):
+                frames.setdefault(effect.link, []).append(data)
+        for link, data in answers:
+            frames.setdefault(link, []).append(data)
+        for link, parts in frames.items():
+            self._send(link, parts[0] if len(parts) == 1 else b"".join(parts))
+
+    @property
+    def due(self) -> bool:
+        """Whether there is anything to be done."""
+        return bool(self._effects or self._answers)
+
+    def _frames(self, effect: Effect) -> list[bytes]:
+        kind = self.broker.kind
+        match effect:
+            case Persist() | Connect():  # to a neighbour that has an address, there is a link
+                return []
+            case Disconnect():
+                return [frame(Sort.CLOSE, b"the brokers have parted")]
+            case SendRows(_, batch, rows):
+                self.counted["events out"] += len(rows)
+                return [events_frame(batch.numbers, batch.publishers, batch.carried, rows)]
+            case DeliverRows(_, batch, rows, starts, owns):
+                self.counted["deliveries"] += len(rows)
+                names = batch.publishers
+                return [deliveries_frame(batch.numbers, names, batch.carried, rows, starts, owns)]
+            case RefuseRows(_, batch, reasons):
+                self.counted["refused"] += len(reasons)
+                refusals = (Refuse(None, batch.numbers[r], why) for r, why in reasons.items())
+                return [control_frame(each, kind) for each in refusals]
+            case Send(_, Publish(number, event, publisher)):
+                self.counted["events out"] += 1
+                return [events_frame([number], [publisher], payloads_of([payload(event, kind)]))]
+            case Deliver(_, event, publisher, number, owns):
+                self.counted["deliveries"] += 1
+                return [_delivery(number, publisher, payload(event, kind), owns)]
+            case Send(_, message):
+                return [self._message(message)]
+
+    def _message(self, message: Message) -> bytes:
+        self.counted["messages out"] += 1
+        return control_frame(message, self.broker.kind)
+
+    # -- how it fares
+
+    def status(self) -> dict[str, Any]:
+        """How the broker fares, as plain data."""
+        routing, tally = self.broker.routing, self.broker.tally
+        return {
+            "broker": self.broker.name,
+            "policy": self.broker.policy.name,
+            "links": [
+                {
+                    "name": link.name,
+                    "client": link.client,
+                    "up": link.up,
+                    "entries": len(routing.wanted.of(link.name)),
+                    "forwarded": len(link.wanted.active),
+                    "unacknowledged": len(link.stream.unacknowledged),
+                }
+                for link in routing.links.values()
+            ],
+            "entries": len(routing.wanted),
+            "counted": dict(self.counted),
+            "undelivered": tally.undelivered,
+            "repeated": tally.repeated,
+        }
+
+    def status_frame(self) -> bytes:
+        """The same as a frame."""
+        return frame(Sort.STATUS, write(self.status()))
+
+
+def _delivery(number: int, publisher: str, data: bytes, owns: tuple[int, ...]) -> bytes:
+    """One event for a client."""
+    one, starts = np.zeros(1, np.int32), np.array([0, len(owns)], np.int32)
+    ids = np.array(owns, np.int64)
+    return deliveries_frame([number], [publisher], payloads_of([data]), one, starts, ids)
+
+
+def _without(came: Gathered, events: list[Any], bad: set[int]) -> tuple[Gathered, list[Any]]:
+    """The same without some rows."""
+    rows = [i for i in range(len(events)) if i not in bad]
+    kept = Gathered(
+        [came.numbers[i] for i in rows],
+        [came.publishers[i] for i in rows] if came.publishers else [],
+        payloads_of([bytes(came.payloads[i]) for i in rows]),
+    )
+    return kept, [events[i] for i in rows]

@@ -1,0 +1,100 @@
+"""What travels on a connection?
+
+**Frames**, one after the other: a head of eight bytes and a body. The head has the length of the
+body (32 bits), the kind of the frame (8 bits), flags (8 bits) and 16 bits that are not used; all
+numbers in frames are little-endian. Flags and what is not used are 0 in this version, and anything
+else there is refused, as is a kind that is not known: whatever is new is agreed on first, in the
+opening frames (`opening`).
+
+This module does no I/O. A `Frames` is fed bytes as they come and gives frames as they are whole;
+the length is looked at before anything is kept, so memory is bounded by one frame.
+"""
+
+from collections.abc import Iterator
+from enum import IntEnum
+from struct import Struct
+from typing import Final, NamedTuple
+
+from tidegate.errors import FrameError
+
+HEAD: Final = Struct("<IBBH")
+FIRST: Final = 64 * 2**10  # bytes that the first frame of a connection may have
+
+
+class Sort(IntEnum):
+    """What a frame is there for."""
+
+    OPENING = 1  # the first one, from whoever has connected
+    OPENED = 2  # the answer
+    CLOSE = 3  # the last one: why
+    HEARTBEAT = 4
+    CONTROL = 5  # a message that is no event
+    EVENTS = 6  # events that are published or passed on
+    DELIVERIES = 7  # events for a client
+    TAKEN = 8  # up to which number a client's events have been taken
+    STATUS = 9  # how a broker fares
+
+
+class Frame(NamedTuple):
+    """One frame."""
+
+    sort: Sort
+    body: bytes
+
+
+def frame(sort: Sort, *parts: bytes | bytearray | memoryview) -> bytes:
+    """A frame as bytes.
+
+    >>> frame(Sort.HEARTBEAT).hex()
+    '0000000004000000'
+    """
+    length = sum(map(len, parts))
+    return b"".join((HEAD.pack(length, sort, 0, 0), *parts))
+
+
+class Frames:
+    """Bytes as they come, and the frames in them."""
+
+    def __init__(self, longest: int) -> None:
+        self.longest = longest  # the longest body that is taken
+        self._bytes = bytearray()
+
+    def feed(self, data: bytes) -> Iterator[Frame]:
+        """The frames that are whole with these bytes; `FrameError` for what can be none.
+
+        >>> whole = frame(Sort.CLOSE, b"why")
+        >>> frames = Frames(longest=100)
+        >>> list(frames.feed(whole[:9])), list(frames.feed(whole[9:] + whole))
+        ([], [Frame(sort=<Sort.CLOSE: 3>, body=b'why'), Frame(sort=<Sort.CLOSE: 3>, body=b'why')])
+        """
+        held = self._bytes
+        held += data
+        start = 0
+        try:
+            while len(held) - start >= HEAD.size:
+                length, sort, flags, unused = HEAD.unpack_from(held, start)
+                end = start + HEAD.size + self._checked(length, sort, flags, unused)
+                if end > len(held):
+                    break
+                body = bytes(memoryview(held)[start + HEAD.size : end])
+                start = end
+                yield Frame(Sort(sort), body)
+        finally:
+            del held[:start]
+
+    @property
+    def waiting(self) -> int:
+        """How many bytes have come of a frame that is not whole."""
+        return len(self._bytes)
+
+    def _checked(self, length: int, sort: int, flags: int, unused: int) -> int:
+        if sort not in _SORTS:
+            raise FrameError(f"there is no frame of the kind {sort}")
+        if flags or unused:
+            raise FrameError("a frame has flags that were not agreed on")
+        if length > self.longest:
+            raise FrameError(f"a frame has {length:,} bytes; {self.longest:,} are allowed")
+        return length
+
+
+_SORTS: Final = frozenset(Sort)

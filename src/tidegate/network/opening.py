@@ -1,0 +1,78 @@
+"""Who is there, and what do both sides understand? The first frame each way.
+
+Whoever has connected says what it is, what it is called, and what it understands: the version of
+the wire format, and features beyond it by name. The broker answers with the version and the
+features that both know, and with what the other side needs to go on: of a client, the number of the
+last message it has heard and of the last event it has taken; of everyone, its limits.
+"""
+
+from typing import Final, Literal, TypeVar
+
+import msgspec
+
+from tidegate.errors import FrameError
+from tidegate.network.frames import Frame, Sort, frame
+
+VERSION: Final = 1
+FEATURES: Final[frozenset[str]] = frozenset()
+LONGEST_NAME: Final = 200
+
+Role = Literal["client", "broker", "status"]
+
+
+class Opening(msgspec.Struct, frozen=True):
+    """What the side says that has connected."""
+
+    version: int
+    role: Role
+    name: str
+    features: list[str] = []
+
+
+class Opened(msgspec.Struct, frozen=True):
+    """What the broker answers; `frame`, `events` and `silence` are limits of it."""
+
+    version: int
+    broker: str
+    frame: int
+    events: int
+    silence: float
+    heard: int = 0
+    seen: int = 0
+    features: list[str] = []
+
+
+Said = TypeVar("Said", Opening, Opened)
+
+
+def say(said: Opening | Opened) -> bytes:
+    """The frame of an opening, or of the answer."""
+    sort = Sort.OPENING if isinstance(said, Opening) else Sort.OPENED
+    return frame(sort, msgspec.msgpack.encode(said))
+
+
+def read_opening(came: Frame) -> Opening:
+    """What the side says that has connected; `FrameError` if it cannot be talked to."""
+    said = _read(came, Sort.OPENING, Opening)
+    if not said.name or len(said.name) > LONGEST_NAME or not said.name.isprintable():
+        raise FrameError(f"a name has 1 to {LONGEST_NAME} letters that can be printed")
+    return said
+
+
+def read_opened(came: Frame) -> Opened:
+    """What the broker answers; if it turns us away, its reason is a `FrameError`."""
+    if came.sort is Sort.CLOSE:
+        raise FrameError(came.body.decode("utf-8", "replace"))
+    return _read(came, Sort.OPENED, Opened)
+
+
+def _read(came: Frame, sort: Sort, of: type[Said]) -> Said:
+    if came.sort is not sort:
+        raise FrameError(f"the first frame is no {of.__name__.lower()}")
+    try:
+        said = msgspec.msgpack.decode(came.body, type=of)
+    except (msgspec.DecodeError, ValueError, RecursionError) as error:
+        raise FrameError(f"this is no {of.__name__.lower()}: {error}") from None
+    if said.version != VERSION:
+        raise FrameError(f"version {VERSION} of the format is spoken here, not {said.version}")
+    return said

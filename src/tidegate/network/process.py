@@ -1,0 +1,140 @@
+"""A broker as a process: how it is set up, and how it lives until it is told to stop.
+
+A file describes one broker:
+
+    name = "a"
+    listen = "127.0.0.1:7400"
+    storage = "/var/lib/tidegate/a"   # none: what it knows is lost when it stops
+    policy = "covering"
+    advertisements = false
+    snapshot = 10000                  # inputs between one snapshot and the next
+
+    [neighbours]
+    b = "127.0.0.1:7401"
+
+    [limits]
+    buffer = 67108864
+"""
+
+import asyncio
+import secrets
+import signal
+import tomllib
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from tidegate.errors import TidegateError
+from tidegate.network.address import Address, read_address
+from tidegate.network.disk import Disk
+from tidegate.network.limits import Limits
+from tidegate.network.server import Server
+from tidegate.network.warming import warm
+from tidegate.overlay.broker import Broker
+from tidegate.overlay.filter import Kind
+from tidegate.overlay.policy import Choice
+from tidegate.overlay.settings import Settings
+from tidegate.overlay.storage import Keeper
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """What one broker is like."""
+
+    name: str
+    listen: Address
+    neighbours: Mapping[str, Address] = field(default_factory=dict)
+    storage: Path | None = None
+    policy: Choice = field(default_factory=Choice)
+    settings: Settings = field(default_factory=Settings)
+    limits: Limits = field(default_factory=Limits)
+    snapshot: int = 10_000
+    anywhere: bool = False
+
+
+_TEXTS = {"name", "listen", "storage", "policy"}
+_KNOWN = _TEXTS | {"advertisements", "snapshot", "anywhere", "neighbours", "limits"}
+
+
+def read_setup(path: Path) -> Setup:
+    """The broker that a file describes; `TidegateError` names the key that is wrong."""
+    try:
+        table = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise TidegateError(f"{path} cannot be read: {error.strerror}") from None
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise TidegateError(f"{path} is not TOML: {error}") from None
+    _check(path, table)
+    limits = {each.name for each in fields(Limits)}
+    for name in table.get("limits", {}):
+        if name not in limits:
+            raise TidegateError(f"{path}: there is no limit {name}, but {', '.join(limits)}")
+    return Setup(
+        table["name"],
+        read_address(table["listen"]),
+        {name: read_address(each) for name, each in table.get("neighbours", {}).items()},
+        Path(table["storage"]) if "storage" in table else None,
+        Choice(table.get("policy", "covering")),
+        Settings(advertisements=table.get("advertisements", False)),
+        Limits(**table.get("limits", {})),
+        table.get("snapshot", 10_000),
+        table.get("anywhere", False),
+    )
+
+
+def _check(path: Path, table: dict[str, Any]) -> None:
+    for key, value in table.items():
+        if key not in _KNOWN:
+            raise TidegateError(f"{path}: there is no key {key}, but {', '.join(sorted(_KNOWN))}")
+        right = (
+            isinstance(value, str)
+            if key in _TEXTS
+            else isinstance(value, dict)
+            if key in ("neighbours", "limits")
+            else type(value) is (int if key == "snapshot" else bool)
+        )
+        if not right:
+            raise TidegateError(f"{path}: {key} cannot be {value!r}")
+    for key in ("name", "listen"):
+        if key not in table:
+            raise TidegateError(f"{path}: {key} is missing")
+    for part in ("neighbours", "limits"):
+        for key, value in table.get(part, {}).items():
+            if type(value) not in ((str,) if part == "neighbours" else (int, float)):
+                raise TidegateError(f"{path}: {part}.{key} cannot be {value!r}")
+
+
+async def live(setup: Setup, kind: Kind, ready: Callable[[Server], object]) -> None:
+    """Run a broker until the process is told to stop; `ready` is called when it listens."""
+    with ExitStack() as stack:
+        broker, keeper = _recalled(setup, kind, stack)
+        server = Server(
+            broker,
+            setup.listen,
+            setup.neighbours,
+            keeper=keeper,
+            limits=setup.limits,
+            anywhere=setup.anywhere,
+        )
+        warm()
+        await server.start()
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, server.stop)
+        ready(server)
+        await server.run()
+
+
+def _recalled(setup: Setup, kind: Kind, stack: ExitStack) -> tuple[Broker, Keeper | None]:
+    """The broker as it was, if anything is known of it; and who keeps it."""
+    life = secrets.randbits(62) + 1
+    fresh = Broker(setup.name, kind, setup.policy, setup.settings, life)
+    if setup.storage is None:
+        return fresh, None
+    disk = stack.enter_context(Disk(setup.storage, setup.name, kind))
+    keeper = Keeper.recall(disk, setup.snapshot, kind, setup.policy, setup.settings)
+    if keeper is None:
+        keeper = Keeper.begin(fresh, disk, setup.snapshot)
+    return keeper.broker, keeper

@@ -1,0 +1,312 @@
+"""A broker process: sockets, time and files around a `Driver`.
+
+**Theory of operation.** One thread, on `asyncio`. Whatever comes on a connection is handled as it
+comes (`driver`); effects are done when all that had come is handled, so many inputs share one sync
+of the disk. Events are gathered (`gathering`).
+
+**Links.** A neighbour with an address is dialed, and dialed again when the connection is lost,
+after a time that grows from a tenth of a second to ten seconds, drawn at random so that not all
+come back at once. If both sides dial, the connection stays that was made by the one whose name
+comes first. A connection on which nothing has come for `limits.silence` seconds is taken for dead;
+heartbeats see to it that a living one is not. A client that comes again takes the place of its
+earlier connection. When it has been gone for `limits.keep` seconds, what it wanted is removed.
+
+**Without a key, only from this machine**: unless told so by name, a broker listens on loopback
+addresses only, since whoever reaches it may subscribe and publish.
+"""
+
+import asyncio
+import contextlib
+import random
+from collections.abc import Mapping
+from typing import Final
+
+from tidegate.errors import FrameError, LinkError, StorageError, TidegateError
+from tidegate.network.address import Address
+from tidegate.network.connection import Connection
+from tidegate.network.driver import Driver
+from tidegate.network.frames import Frame, Sort, frame
+from tidegate.network.limits import Limits
+from tidegate.network.opening import VERSION, Opened, Opening, read_opened, read_opening, say
+from tidegate.overlay.broker import Broker
+from tidegate.overlay.messages import Restart, Tick
+from tidegate.overlay.storage import Keeper
+
+TICK: Final = 1.0  # seconds
+_FIRST_PAUSE: Final = 0.1  # seconds before a neighbour is dialed again
+_LONGEST_PAUSE: Final = 10.0
+_PARTING: Final = 2.0  # seconds that connections have to send what is left when a broker stops
+
+
+class Server:
+    """One broker, with its connections. Made, started, stopped and used in one event loop."""
+
+    def __init__(
+        self,
+        broker: Broker,
+        listen: Address,
+        neighbours: Mapping[str, Address] | None = None,
+        *,
+        keeper: Keeper | None = None,
+        limits: Limits | None = None,
+        anywhere: bool = False,
+        tick: float = TICK,
+    ) -> None:
+        if not (listen.is_loopback or anywhere):
+            raise TidegateError(
+                f"{listen} can be reached from other machines, and nobody is asked who they are:"
+                " listen on 127.0.0.1, or say that it may be (--anywhere)"
+            )
+        if broker.settings.keep_events or broker.settings.upstream is not None:
+            raise TidegateError(
+                "a live broker has no scheme against failures yet: neither keep_events nor upstream"
+            )
+        self.limits: Final = limits or Limits()
+        self.address = listen  # where it listens, once it does
+        self.driver: Final = Driver(broker, keeper, self.limits, self._send)
+        self.failure: BaseException | None = None
+        self._keeper = keeper
+        self._neighbours = dict(neighbours or {})
+        self._tick = tick
+        self._connections: dict[str, Connection] = {}  # of links that are up
+        self._all: set[Connection] = set()
+        self._tasks: list[asyncio.Task[None]] = []
+        self._stopped = asyncio.Event()
+        self._server: asyncio.Server | None = None
+        self._due = False  # effects are done in this round of the loop
+        self._later: asyncio.TimerHandle | asyncio.Handle | None = None  # events are taken then
+
+    @property
+    def name(self) -> str:
+        """The broker's."""
+        return self.driver.broker.name
+
+    # -- it starts and stops
+
+    async def start(self) -> None:
+        """Listen, and dial neighbours."""
+        loop = asyncio.get_running_loop()
+        try:
+            self._server = await loop.create_server(
+                lambda: Connection(self, dialed=False), self.address.host, self.address.port
+            )
+        except OSError as error:
+            raise LinkError(f"{self.address} cannot be listened on: {error.strerror}") from None
+        host, port = self._server.sockets[0].getsockname()[:2]
+        self.address = Address(host, port)
+        self.driver.handle(Restart())
+        for link in self.driver.broker.routing.links.values():
+            if link.client:
+                loop.call_later(self.limits.keep, self._forget, link.name)
+        self._round()
+        self._tasks = [asyncio.create_task(self._keep_time()), asyncio.create_task(self._beat())]
+        for name, address in self._neighbours.items():
+            self._tasks.append(asyncio.create_task(self._supervise(name, address)))
+
+    async def run(self) -> None:
+        """Be there until `stop` is called; what makes it impossible to go on is raised."""
+        await self._stopped.wait()
+        for task in self._tasks:
+            task.cancel()
+        if self._server is not None:
+            self._server.close()
+        if self.failure is None:
+            self._take_events()
+            self._perform()
+            if self._keeper is not None:
+                self._keeper.storage.keep(self.driver.broker.snapshot())
+        closed = [connection.closed for connection in self._all]
+        for connection in list(self._all):
+            connection.close("the broker stops")
+        if closed:
+            await asyncio.wait(closed, timeout=_PARTING)
+        for connection in list(self._all):
+            connection.cut("the broker stops")
+        if self.failure is not None:
+            raise self.failure
+
+    def stop(self) -> None:
+        """Let `run` return, when what is under way is done."""
+        self._stopped.set()
+
+    # -- connections
+
+    def made(self, connection: Connection) -> None:
+        """There is a connection: the first frame has to come soon."""
+        self._all.add(connection)
+        if connection.dialed:
+            connection.send(say(Opening(VERSION, "broker", self.name)))
+        elif len(self._all) > self.limits.connections:
+            connection.close(f"{self.limits.connections:,} connections are all that are taken")
+            return
+        loop = asyncio.get_running_loop()
+        loop.call_later(self.limits.handshake, self._check_opened, connection)
+
+    def came(self, connection: Connection, came: Frame) -> None:
+        """A frame has come."""
+        if not connection.role:
+            self._open(connection, came)
+            return
+        self.driver.heard(connection.name, came)
+        if self.driver.gathering.count:
+            self._soon()
+        self._round()
+
+    def lost(self, connection: Connection) -> None:
+        """A connection is no more."""
+        self._all.discard(connection)
+        if self._connections.get(connection.name) is not connection:
+            return
+        del self._connections[connection.name]
+        self.driver.down(connection.name)
+        if connection.role == "client":
+            loop = asyncio.get_running_loop()
+            loop.call_later(self.limits.keep, self._forget, connection.name)
+        self._round()
+
+    def _check_opened(self, connection: Connection) -> None:
+        if not connection.role:
+            connection.close(f"nothing was said for {self.limits.handshake:g} seconds")
+
+    def _open(self, connection: Connection, came: Frame) -> None:
+        """The first frame of a connection."""
+        heard = seen = 0
+        if connection.dialed:
+            broker = read_opened(came).broker
+            if broker != connection.name:
+                raise FrameError(f"{connection.name} was dialed, and {broker} is there")
+            connection.role = "broker"
+        else:
+            said = read_opening(came)
+            if said.role == "status":
+                connection.send(say(self._opened()))
+                connection.send(self.driver.status_frame())
+                connection.close("that is all")
+                return
+            connection.name, role = said.name, said.role
+            if said.name == self.name:
+                raise FrameError(f"{said.name} is the name of this broker")
+            heard, seen = self.driver.told(said.name)
+            connection.role = role
+        before = self._connections.get(connection.name)
+        if before is not None and not self._gives_way(before, connection):
+            connection.role = ""
+            raise FrameError(f"there is a link to {connection.name} already")
+        self._take_events()
+        refusal = self.driver.up(connection.name, client=connection.role == "client")
+        if refusal is not None:
+            connection.role = ""
+            raise FrameError(refusal)
+        connection.frames.longest = self.limits.frame
+        self._connections[connection.name] = connection
+        if not connection.dialed:
+            connection.send(say(self._opened(heard, seen)))
+        if before is not None:
+            before.close("another connection has taken its place")
+        self._round()
+
+    def _opened(self, heard: int = 0, seen: int = 0) -> Opened:
+        limits = self.limits
+        return Opened(VERSION, self.name, limits.frame, limits.events, limits.silence, heard, seen)
+
+    def _gives_way(self, before: Connection, new: Connection) -> bool:
+        """Whether a connection makes room for another one of the same name."""
+        if before.role == "client" or before.dialed == new.dialed:
+            return True
+        ours = self.name < new.name  # whose name comes first keeps what it dialed
+        return new.dialed == ours
+
+    # -- neighbours
+
+    async def _supervise(self, name: str, address: Address) -> None:
+        """Keep a link to a neighbour."""
+        pause = _FIRST_PAUSE
+        loop = asyncio.get_running_loop()
+        while True:
+            if name not in self._connections:
+                made: Connection | None = None
+                with contextlib.suppress(OSError):
+                    _, made = await loop.create_connection(
+                        lambda: Connection(self, dialed=True, name=name), *address
+                    )
+                if made is not None:
+                    await made.closed
+                    if made.role:
+                        pause = _FIRST_PAUSE
+            await asyncio.sleep(pause * random.uniform(0.5, 1.5))
+            pause = min(2 * pause, _LONGEST_PAUSE)
+            if name in self._connections:
+                pause = _FIRST_PAUSE
+
+    # -- time
+
+    async def _keep_time(self) -> None:
+        while True:
+            await asyncio.sleep(self._tick)
+            self._take_events()
+            self.driver.handle(Tick())
+            self._round()
+
+    async def _beat(self) -> None:
+        loop = asyncio.get_running_loop()
+        every = self.limits.silence / 3
+        while True:
+            slept = loop.time()
+            await asyncio.sleep(every / 2)
+            now = loop.time()
+            if now - slept > every:  # it is this process that was away
+                continue
+            for connection in list(self._connections.values()):
+                if now - connection.heard > self.limits.silence:
+                    connection.cut(f"nothing came for {self.limits.silence:g} seconds")
+                elif now - connection.sent > every / 2:
+                    connection.send(frame(Sort.HEARTBEAT))
+
+    def _forget(self, link: str) -> None:
+        if link not in self._connections and not self._stopped.is_set():
+            self._take_events()
+            self.driver.forget(link)
+            self._round()
+
+    # -- rounds
+
+    def _soon(self) -> None:
+        """Take events when it is time."""
+        loop = asyncio.get_running_loop()
+        patience = self.driver.gathering.patience
+        if self._later is None:
+            later = loop.call_later(patience, self._take_events) if patience else None
+            self._later = later or loop.call_soon(self._take_events)
+        elif not patience and isinstance(self._later, asyncio.TimerHandle):
+            self._later.cancel()
+            self._later = loop.call_soon(self._take_events)
+
+    def _take_events(self) -> None:
+        if self._later is not None:
+            self._later.cancel()
+            self._later = None
+        self.driver.take_events()
+        self._round()
+
+    def _round(self) -> None:
+        """Do effects when all that has come so far is handled."""
+        if not self._due and self.driver.due:
+            self._due = True
+            asyncio.get_running_loop().call_soon(self._perform)
+
+    def _perform(self) -> None:
+        self._due = False
+        try:
+            self.driver.perform()
+        except StorageError as error:
+            self.failure = error
+            self.stop()
+
+    def _send(self, link: str, data: bytes) -> None:
+        connection = self._connections.get(link)
+        if connection is None:
+            return
+        connection.send(data)
+        if connection.waiting > self.limits.buffer:
+            waiting = connection.waiting
+            connection.cut(f"{waiting:,} bytes wait; {self.limits.buffer:,} are allowed")

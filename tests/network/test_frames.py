@@ -1,0 +1,247 @@
+"""Frames: what is written is read, whatever the cuts; and whatever else comes has an answer."""
+
+from random import Random
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.conftest import LONG
+from tidegate.errors import FrameError, TidegateError
+from tidegate.network.control_frames import UnreadableChangeError, control_frame, read_control
+from tidegate.network.driver import Driver
+from tidegate.network.event_frames import (
+    deliveries_frame,
+    events_frame,
+    joined,
+    payloads_of,
+    read_events_frame,
+)
+from tidegate.network.frames import HEAD, Frame, Frames, Sort, frame
+from tidegate.network.limits import Limits
+from tidegate.network.opening import VERSION, Opened, Opening, read_opened, read_opening, say
+from tidegate.network.payloads import payload, read_events, write
+from tidegate.overlay.attributes import Attributes
+from tidegate.overlay.broker import Broker
+from tidegate.overlay.filter import Filter
+from tidegate.overlay.messages import (
+    Acknowledge,
+    Advertise,
+    Change,
+    Entry,
+    Hello,
+    Message,
+    Recount,
+    Refuse,
+    Report,
+    Told,
+)
+
+KIND = Attributes()
+HOSTILE = 1_000_000 if LONG else 4_000
+NUMBERS = st.integers(0, 2**63 - 1)
+VALUES = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text()
+EVENTS = st.lists(st.dictionaries(st.text(max_size=5), VALUES, max_size=4), max_size=12)
+
+
+@given(st.lists(st.binary(max_size=50)), st.lists(st.integers(1, 40), min_size=1))
+def test_frames_are_read_however_bytes_are_cut(bodies: list[bytes], cuts: list[int]) -> None:
+    data = b"".join(frame(Sort.CONTROL, body) for body in bodies)
+    frames, found, place = Frames(longest=50), [], 0
+    while place < len(data):
+        size = cuts[place % len(cuts)]
+        found += [each.body for each in frames.feed(data[place : place + size])]
+        place += size
+    assert found == bodies
+    assert not frames.waiting
+
+
+def body(data: bytes) -> Frame:
+    (found,) = Frames(2**20).feed(data)
+    return found
+
+
+@given(events=EVENTS, names=st.lists(st.text(), min_size=1, max_size=3), data=st.data())
+def test_events_are_what_they_were(
+    events: list[dict[str, object]], names: list[str], data: st.DataObject
+) -> None:
+    numbers = data.draw(st.lists(NUMBERS, min_size=len(events), max_size=len(events)))
+    of = [names[i % len(names)] for i in range(len(events))]
+    try:
+        payloads = payloads_of([payload(event, KIND) for event in events])
+    except TidegateError:
+        return  # half a character, or an integer that no attribute has
+    chosen = data.draw(st.lists(st.sampled_from(range(len(events))), unique=True)) if events else []
+    rows = np.array(sorted(chosen), np.int32)
+    table = read_events_frame(body(events_frame(numbers, of, payloads, rows)), most=100)
+    assert table.numbers == [numbers[row] for row in rows]
+    assert table.publishers == [of[row] for row in rows]
+    plain = [KIND.plain_event(events[row]) for row in rows]
+    assert [KIND.plain_event(event) for event in read_events(table.payloads, KIND)] == plain
+    counts = data.draw(st.lists(st.integers(0, 3), min_size=len(rows), max_size=len(rows)))
+    starts = np.cumsum([2, *counts]).astype(np.int32)
+    owns = np.arange(-5, int(starts[-1]), dtype=np.int64)
+    table = read_events_frame(
+        body(deliveries_frame(numbers, of, payloads, rows, starts, owns)), most=100
+    )
+    assert table.counts.tolist() == counts
+    assert table.subscriptions.tolist() == owns[2 : starts[-1]].tolist()
+    assert [bytes(each) for each in table.payloads] == [bytes(payloads[row]) for row in rows]
+
+
+def test_payloads_of_several_frames_are_joined() -> None:
+    parts = [payloads_of([b"a", b""]), payloads_of([]), payloads_of([b"bc"])]
+    assert [bytes(each) for each in joined(parts)] == [b"a", b"", b"bc"]
+
+
+@pytest.mark.parametrize(
+    ("data", "why"),
+    [
+        (b"\x01\0\0\0", "ends within its table"),
+        (b"\x01\0\0\0\0\0\0\0" + b"\xff" * 8 + b"\0\0\0\0", "beyond 63 bits"),
+        (b"\x01\0\0\0\0\0\0\0" + b"\x01" * 8 + b"\x02\0\0\0x", "not the lengths"),
+        (b"\x00\0\0\0\x01\0\0\0\xc1", "no msgpack"),
+        (b"\x00\0\0\0\x01\0\0\0\x05", "not a list of texts"),
+        (b"\xff\xff\0\0\0\0\0\0", "65,535 events"),
+    ],
+)
+def test_tables_that_cannot_be(data: bytes, why: str) -> None:
+    with pytest.raises(FrameError, match=why):
+        read_events_frame(Frame(Sort.EVENTS, data), most=10)
+
+
+# -- messages
+
+F, G = KIND.parse("price < 10"), KIND.parse("price < :x AND day = :d", x=1.5, d=None)
+ALIKE = [KIND.parse("price < :x AND side = :s", x=i, s=f"s{i}") for i in range(5)]
+MESSAGES: list[Message] = [
+    Change(1, add=(Entry(1, F), Entry(2, G), *(Entry(9 + i, f) for i, f in enumerate(ALIKE)))),
+    Change(2, add=(Entry(3, F, 2, 5),), remove=(1, 2), recount=(Recount(4, 2, 3),)),
+    Change(3, whole=True),
+    Advertise(4, add=tuple(Entry(9 + i, f) for i, f in enumerate(ALIKE)), whole=True),
+    Acknowledge(5),
+    Refuse(None, 5, "no"),
+    Hello(1, 2, 3),
+    Report(1, 0.5, None, 1.0),
+]
+
+
+def known(_: type[Told], own: int) -> Filter:
+    return {1: F, 2: G}[own]
+
+
+@pytest.mark.parametrize("message", MESSAGES)
+def test_messages_are_what_they_were(message: Message) -> None:
+    found = read_control(body(control_frame(message, KIND)).body, KIND, known)
+    if isinstance(message, Change | Advertise):
+        assert isinstance(found, type(message))
+        assert sorted(found.add, key=lambda e: e.id) == list(message.add)
+        assert (found.seq, found.remove, found.whole) == (
+            message.seq,
+            message.remove,
+            message.whole,
+        )
+    else:
+        assert found == message
+
+
+def test_updates_name_constants_only() -> None:
+    moved = KIND.parse("price < 99")
+    data = control_frame(Change(1, update=(Entry(1, moved),)), KIND)
+    assert b"price" not in data
+    found = read_control(body(data).body, KIND, known)
+    assert isinstance(found, Change)
+    assert found.update == (Entry(1, moved),)
+
+
+def test_filters_of_one_text_are_columns_and_stay_of_one_text() -> None:
+    data = control_frame(MESSAGES[0], KIND)
+    assert data.count(b"side") == 1
+    found = read_control(body(data).body, KIND, known)
+    assert isinstance(found, Change)
+    origins = [e.filter.origin for e in found.add if e.id >= 9]  # type: ignore[attr-defined]
+    assert len({id(origin[0]) for origin in origins}) == 1
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        ["price < :x", [1], ["x"], [[1, 2]]],
+        ["price < :x", [1], ["x"], []],
+        ["price < :x", ["1"], ["x"], [[1]]],
+        ["price < :x", [1], [5], [[1]]],
+        ["price < :x", [1], ["x"], [[["nonsense"]]]],
+        ["price < :x", [1], ["x"], [[{}]]],
+        ["price", [1], [], []],
+        [],
+        5,
+    ],
+)
+def test_columns_that_cannot_be(columns: object) -> None:
+    with pytest.raises(FrameError):
+        read_control(write([["change", 1, [], [], [], False], [columns]]), KIND, known)
+
+
+def test_a_filter_that_cannot_be_read_is_refused_by_number() -> None:
+    bad = ["price <<< :x", [1], ["x"], [[1]]]
+    with pytest.raises(UnreadableChangeError) as caught:
+        read_control(write([["change", 7, [], [], [], False], [bad]]), KIND, known)
+    assert (caught.value.of, caught.value.seq) == (Change, 7)
+    with pytest.raises(UnreadableChangeError):
+        read_control(write([["advertise", 7, [[1, ["?"]]], [], [], False], []]), KIND, known)
+
+
+def test_openings() -> None:
+    said = Opening(VERSION, "broker", "a", ["x"])
+    assert read_opening(body(say(said))) == said
+    answer = Opened(VERSION, "b", 10, 20, 3.0, 4, 5)
+    assert read_opened(body(say(answer))) == answer
+    with pytest.raises(FrameError, match="go away"):
+        read_opened(Frame(Sort.CLOSE, b"go away"))
+    more = write({"version": 1, "role": "client", "name": "x", "later": 5})
+    assert read_opening(Frame(Sort.OPENING, more)).name == "x"
+
+
+# -- hostile bytes
+
+
+def test_hostile_bytes_have_an_answer() -> None:
+    """Frames that are nearly right: each is taken, refused, or ends the link by a `FrameError`."""
+    random = Random(1)
+    sent: list[bytes] = []
+    broker = Broker("a", Attributes())
+    driver = Driver(broker, None, Limits(frame=10_000), lambda _, data: sent.append(data))
+    driver.up("mallory", client=True)
+    driver.up("b", client=False)
+    events = payloads_of([payload({"price": i, "side": "x"}, KIND) for i in range(5)])
+    good = [control_frame(message, KIND) for message in MESSAGES]
+    good += [events_frame([1, 2, 3, 4, 5], names, events) for names in ([], ["b/x"] * 5)]
+    ended = taken = 0
+    for turn in range(HOSTILE):
+        data = bytearray(random.choice(good))
+        for _ in range(random.randint(0, 4)):
+            place = random.randrange(HEAD.size if turn % 3 else 0, len(data))
+            data[place] = random.choice((0, 1, 127, 128, 255, random.randrange(256)))
+        if turn % 5 == 0:
+            del data[random.randrange(HEAD.size, len(data)) :]
+            data[:4] = (len(data) - HEAD.size).to_bytes(4, "little")
+        frames = Frames(longest=10_000)
+        try:
+            for each in frames.feed(bytes(data)):
+                driver.heard(random.choice(("mallory", "b")), each)
+            driver.take_events()
+            taken += 1
+        except FrameError:
+            ended += 1
+        driver.perform()
+    assert frames.waiting <= 10_000 + HEAD.size
+    assert ended > HOSTILE // 20
+    assert taken > HOSTILE // 20
+    assert sent
+
+
+def test_hostile_patterns_take_time_linear_in_the_text() -> None:
+    f = KIND.parse("text LIKE '" + "%_" * 200 + "x'")
+    assert not f.matches({"text": "a" * 20_000})
+    assert f.matches({"text": "a" * 20_000 + "x"})

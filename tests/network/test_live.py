@@ -1,0 +1,455 @@
+"""The live network over real sockets: the contract, and what broke older systems of this kind."""
+
+import asyncio
+from collections.abc import Coroutine
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from tests.conftest import LONG
+from tests.network.live import ANY, Net, delivered, until
+from tidegate.errors import LinkError, SubscriptionError, TidegateError
+from tidegate.network.address import Address, read_address
+from tidegate.network.client import Client, connect, status
+from tidegate.network.control_frames import control_frame
+from tidegate.network.event_frames import events_frame, payloads_of
+from tidegate.network.frames import HEAD, Sort, frame
+from tidegate.network.limits import Limits
+from tidegate.network.notification import Subscription
+from tidegate.network.opening import VERSION, Opening, say
+from tidegate.network.payloads import payload
+from tidegate.network.server import Server
+from tidegate.network.sync_client import connect as connect_sync
+from tidegate.network.warming import warm
+from tidegate.overlay.attributes import Attributes
+from tidegate.overlay.broker import Broker
+from tidegate.overlay.messages import Change, Entry
+from tidegate.overlay.settings import Settings
+
+warm()  # compiling takes longer than brokers are patient in these tests
+KIND = Attributes()
+OPENING = say(Opening(VERSION, "client", "x"))
+
+
+def play(story: Coroutine[Any, Any, None], seconds: float = 120.0) -> None:
+    asyncio.run(asyncio.wait_for(story, seconds))
+
+
+class One:
+    """One server, without a storage."""
+
+    def __init__(self, limits: Limits | None = None, settings: Settings | None = None) -> None:
+        self.server = Server(Broker("a", Attributes(), settings=settings), ANY, limits=limits)
+
+    async def __aenter__(self) -> Server:
+        await self.server.start()
+        self.run = asyncio.create_task(self.server.run())
+        return self.server
+
+    async def __aexit__(self, *_: object) -> None:
+        self.server.stop()
+        await self.run
+
+
+# -- the contract
+
+
+class History:
+    """Clients that do things at random, and what they are owed."""
+
+    def __init__(self, net: Net, seed: int) -> None:
+        self.net, self.random = net, Random(seed)
+        self.clients: list[Client] = []
+        self.wanted: dict[Subscription, tuple[Client, str, int]] = {}
+
+    async def play(self, steps: int) -> None:
+        for i, name in enumerate(self.net.names):
+            self.clients.append(await self.net.client(f"c{i}", name))
+        for _ in range(steps):
+            for _ in range(self.random.randint(1, 4)):
+                await self.change()
+            await self.fault()
+            await self.net.settle()
+            await self.probe()
+        for client in self.clients:
+            await client.close()
+
+    async def change(self) -> None:
+        limit, drawn = self.random.randint(0, 20), self.random.random()
+        text = self.random.choice(["price < :x", "price >= :x AND side = 'buy'", "side != 'buy'"])
+        given = {"x": limit} if ":x" in text else {}
+        if not self.wanted or drawn < 0.6:
+            client = self.random.choice(self.clients)
+            self.wanted[await client.subscribe(text, **given)] = client, text, limit
+            return
+        subscription = self.random.choice(list(self.wanted))
+        client = self.wanted[subscription][0]
+        if drawn < 0.8:
+            await client.update(subscription, text, **given)
+            self.wanted[subscription] = client, text, limit
+        else:
+            await client.cancel(subscription)
+            del self.wanted[subscription]
+
+    async def fault(self) -> None:
+        drawn, name = self.random.random(), self.random.choice(self.net.names)
+        if drawn < 0.3 and name in self.net.parents:
+            self.net.cut(name)
+        elif drawn < 0.55:
+            await (self.net.kill if drawn < 0.45 else self.net.stop)(name)
+            await asyncio.sleep(self.random.random() / 20)
+            await self.net.start(name)
+            place = self.net.names.index(name)
+            client, server = self.clients[place], self.net.servers[name]
+            await until(lambda: client.name in server._connections and client._opened is not None)
+            await until(lambda: client._client.settled)
+
+    async def probe(self) -> None:
+        """Events now reach exactly those that want them, once."""
+        owed: dict[Subscription, set[tuple[str, int]]] = {each: set() for each in self.wanted}
+        for place, client in enumerate(self.clients):
+            name = f"{self.net.names[place]}/{client.name}"
+            for _ in range(self.random.randint(0, 6)):
+                event = {
+                    "price": self.random.randint(-1, 21),
+                    "side": self.random.choice(["buy", "sell", None]),
+                }
+                number = await client.publish(event)
+                for subscription, (_, text, limit) in self.wanted.items():
+                    f = KIND.parse(text, x=limit) if ":x" in text else KIND.parse(text)
+                    if f.matches(event):
+                        owed[subscription].add((name, number))
+        for client in self.clients:
+            await client.confirmed()
+        for subscription, events in owed.items():
+            found = await delivered(subscription, len(events))
+            assert dict(found) == dict.fromkeys(events, 1), self.wanted[subscription]
+
+
+@pytest.mark.parametrize("seed", range(60 if LONG else 3))
+def test_the_contract_holds_over_sockets(seed: int, tmp_path: Path) -> None:
+    async def story() -> None:
+        random = Random(seed)
+        parents = [random.randrange(i) for i in range(1, random.randint(3, 7))]
+        policy = random.choice(["simple", "covering", "merging"])
+        async with Net(parents, tmp_path, policy) as net:
+            await History(net, seed).play(12 if LONG else 5)
+
+    play(story())
+
+
+# -- clients
+
+
+def test_a_client_that_reconnects_gets_what_it_asked_for(tmp_path: Path) -> None:
+    async def story() -> None:
+        async with Net([0], tmp_path) as net:
+            news: list[str] = []
+            at = str(net.servers["b0"].address)
+            ann = await connect(at, name="ann", watch=lambda what, _: news.append(what))
+            bob = await net.client("bob", "b1")
+            cheap = await ann.subscribe("price < 10")
+            await net.kill("b0")
+            await until(lambda: "lost" in news)
+            await net.start("b0")
+            await until(lambda: news[-1] == "connected")
+            await net.settle()
+            number = await bob.publish({"price": 5})
+            assert (await anext(cheap))[1:] == ((cheap.id,), "b1/bob", number)
+            await ann.close()
+            await bob.close()
+
+    play(story())
+
+
+def test_what_was_not_confirmed_is_sent_again(tmp_path: Path) -> None:
+    async def story() -> None:
+        async with Net([0], tmp_path) as net:
+            ann, bob = await net.client("ann", "b1"), await net.client("bob", "b0")
+            every = await ann.subscribe("price >= 0")
+            await net.settle()
+            await net.stop("b0")
+            await bob.publish_many([{"price": i} for i in range(50)])
+            await net.start("b0")
+            await net.settle()
+            await bob.publish_many([{"price": i} for i in range(50)])
+            await bob.confirmed()
+            found = await delivered(every, 50)
+            assert set(found.values()) == {1}
+            assert {number for _, number in found} >= set(range(51, 101))
+            await ann.close()
+            await bob.close()
+
+    play(story())
+
+
+def test_another_client_of_the_name_takes_its_place() -> None:
+    async def story() -> None:
+        async with One() as server:
+            news: list[tuple[str, str]] = []
+            at = str(server.address)
+            first = await connect(at, name="ann", watch=lambda *said: news.append(said))
+            await first.publish({"price": 5})
+            await first.confirmed()
+            async with await connect(at, name="ann") as second:
+                assert await second.publish({"price": 5}) == 2
+                await second.confirmed()
+                await until(lambda: ("failed", "another connection has taken its place") in news)
+                with pytest.raises(LinkError, match="taken its place"):
+                    await first.subscribe("price < 10")
+            await first.close()
+
+    play(story())
+
+
+def test_what_a_client_wanted_goes_when_it_has_gone_for_long() -> None:
+    async def story() -> None:
+        async with One(Limits(keep=0.1)) as server:
+            async with await connect(str(server.address)) as ann:
+                await ann.subscribe("price < 10")
+                assert len(server.driver.broker.routing.wanted) == 1
+            await until(lambda: not len(server.driver.broker.routing.wanted))
+
+    play(story())
+
+
+def test_many_subscriptions_of_one_text_travel_as_columns() -> None:
+    async def story() -> None:
+        async with One() as server, await connect(str(server.address)) as ann:
+            rows = [{"low": i, "high": i + 1} for i in range(2_000)]
+            wanted = await ann.subscribe_many("price >= :low AND price < :high", rows)
+            await ann.publish_many([{"price": i} for i in range(100)])
+            await ann.confirmed()
+            for i in range(100):
+                assert (await anext(wanted[i])).event == {"price": i}
+            found = await status(str(server.address))
+            assert found["entries"] == 2_000
+            assert found["counted"]["events in"] == 100
+
+    play(story())
+
+
+def test_refusals_are_told(tmp_path: Path) -> None:
+    async def story() -> None:
+        settings = Settings(advertisements=True, event_size=100)
+        async with One(Limits(subscriptions=2), settings) as server:
+            news: list[tuple[str, str]] = []
+            at = str(server.address)
+            async with await connect(at, watch=lambda *said: news.append(said)) as ann:
+                await ann.advertise("price > :least", least=1)
+                wanted = await ann.subscribe("price < 10")
+                await ann.subscribe("price < 11")
+                with pytest.raises(SubscriptionError, match="2 subscriptions"):
+                    await ann.subscribe("price < 12")
+                await ann.publish_many([{"price": 0}, {"price": 5, "text": "x" * 200}])
+                await ann.publish({"price": 5})
+                await ann.confirmed()
+                assert [why.partition(": ")[2][:20] for what, why in news if what == "refused"] == [
+                    "the event is not amo",
+                    "the event takes 215 ",
+                ]
+                assert (await anext(wanted)).event == {"price": 5}
+
+    play(story())
+
+
+def test_a_sync_client_does_the_same() -> None:
+    async def story() -> None:
+        async with One() as server:
+            await asyncio.to_thread(_in_a_thread, str(server.address))
+
+    play(story())
+
+
+def _in_a_thread(at: str) -> None:
+    with connect_sync(at, name="ann") as ann:
+        wanted = ann.subscribe("price < :x", x=10)
+        ann.publish_many(pa.table({"price": [5, 50]}))
+        ann.publish({"price": 6})
+        assert [next(wanted).event["price"] for _ in range(2)] == [5, 6]
+        ann.update(wanted, "price < :x", x=1)
+        ann.publish({"price": 6})
+        ann.confirmed()
+        with pytest.raises(TimeoutError):
+            wanted.next(timeout=0.05)
+        ann.cancel(wanted)
+        assert list(wanted) == []
+    with pytest.raises(LinkError, match="cannot be reached"):
+        connect_sync("127.0.0.1:1")
+
+
+# -- changes under load
+
+
+def test_no_event_is_missed_that_matches_before_and_after_a_change(tmp_path: Path) -> None:
+    async def story() -> None:
+        async with Net([0, 1], tmp_path) as net:
+            ann, bob = await net.client("ann", "b0"), await net.client("bob", "b2")
+            wanted = await ann.subscribe("price < :x", x=100)
+            await net.settle()
+            done = asyncio.Event()
+            changes = 0
+
+            async def change() -> None:
+                nonlocal changes
+                while not done.is_set():
+                    ann._client.change(wanted.id, "price < :x", x=100 + changes % 50)
+                    changes += 1
+                    await asyncio.sleep(0.001)
+
+            changing = asyncio.create_task(change())
+            count = 20_000 if LONG else 1_500
+            for start in range(0, count, 30):
+                await bob.publish_many([{"price": i % 100} for i in range(start, start + 30)])
+                await asyncio.sleep(0.002)
+            await bob.confirmed()
+            found = await delivered(wanted, count)
+            done.set()
+            await changing
+            assert changes > 20
+            assert found == dict.fromkeys([("b2/bob", i) for i in range(1, count + 1)], 1)
+            await ann.close()
+            await bob.close()
+
+    play(story())
+
+
+# -- whoever is at the other end may be broken, or hostile
+
+
+async def said(writer: asyncio.StreamWriter, reader: asyncio.StreamReader, data: bytes) -> bytes:
+    """All that a broker answers to some bytes, until it ends the connection."""
+    writer.write(data)
+    found = await asyncio.wait_for(reader.read(), 30)
+    writer.close()
+    return found
+
+
+@pytest.mark.parametrize(
+    ("data", "why"),
+    [
+        (b"GET / HTTP/1.1\r\n\r\n", "there is no frame of the kind"),
+        (frame(Sort.HEARTBEAT, b"x"), "a heartbeat has nothing in it"),
+        (HEAD.pack(2**20, Sort.OPENING, 0, 0), "a frame has 1,048,576 bytes; 65,536 are allowed"),
+        (frame(Sort.OPENING, b"\xc1"), "this is no opening"),
+        (frame(Sort.CONTROL, b"\xc0"), "the first frame is no opening"),
+        (say(Opening(9, "client", "x")), "version 1 of the format is spoken here, not 9"),
+        (say(Opening(VERSION, "client", "a")), "a is the name of this broker"),
+        (say(Opening(VERSION, "client", "")), "a name has 1 to 200 letters"),
+        (OPENING + frame(Sort.CONTROL, b"\x90"), "a control frame"),
+        (OPENING + frame(Sort.STATUS), "no frame status is expected"),
+        (
+            OPENING + frame(Sort.EVENTS, b"123"),
+            "ends within its table",
+        ),
+        (
+            OPENING + HEAD.pack(2**30, Sort.EVENTS, 0, 0),
+            "a frame has 1,073,741,824 bytes; 16,777,216 are allowed",
+        ),
+        (
+            OPENING + HEAD.pack(0, 4, 1, 0),
+            "flags that were not agreed",
+        ),
+    ],
+)
+def test_what_cannot_be_is_answered_with_the_reason(data: bytes, why: str) -> None:
+    async def story() -> None:
+        async with One() as server:
+            reader, writer = await asyncio.open_connection(*server.address)
+            assert why in (await said(writer, reader, data)).decode("utf-8", "replace")
+            async with await connect(str(server.address)) as ann:  # everybody else goes on
+                await ann.subscribe("price < 10")
+
+    play(story())
+
+
+def test_an_event_that_cannot_be_read_is_refused_and_the_link_goes_on() -> None:
+    async def story() -> None:
+        async with One() as server, await connect(str(server.address), name="ann") as ann:
+            wanted = await ann.subscribe("price < 10")
+            assert ann._connection is not None
+            payloads = payloads_of([b"\xc1", payload({"price": 1}, KIND), b"\x01"])
+            ann._connection.send(events_frame([1, 2, 3], [], payloads))
+            assert (await anext(wanted)).number == 2
+            await until(lambda: len(ann.refused) == 2)
+
+    play(story())
+
+
+def test_silent_and_half_open_connections_are_ended() -> None:
+    async def story() -> None:
+        async with One(Limits(handshake=0.1, silence=0.3)) as server:
+            reader, writer = await asyncio.open_connection(*server.address)
+            assert b"nothing was said" in await said(writer, reader, b"\x05")
+            reader, writer = await asyncio.open_connection(*server.address)
+            answer = await said(writer, reader, say(Opening(VERSION, "client", "x")))
+            assert answer.count(frame(Sort.HEARTBEAT)) >= 1
+            async with await connect(str(server.address)) as ann:
+                await asyncio.sleep(0.8)  # a client beats by itself
+                await ann.subscribe("price < 10")
+
+    play(story())
+
+
+def test_connections_have_a_limit() -> None:
+    async def story() -> None:
+        async with One(Limits(connections=1)) as server, await connect(str(server.address)):
+            with pytest.raises(LinkError, match="1 connections are all"):
+                await connect(str(server.address))
+
+    play(story())
+
+
+def test_a_subscriber_that_does_not_read_is_cut_and_others_are_not() -> None:
+    async def story() -> None:
+        async with One(Limits(buffer=200_000)) as server:
+            at = str(server.address)
+            _, writer = await asyncio.open_connection(*server.address)
+            deaf = "deaf"
+            writer.write(say(Opening(VERSION, "client", deaf)))
+            await until(lambda: deaf in server._connections)
+            every = Change(1, add=(Entry(1, KIND.parse("price >= 0")),))
+            writer.write(control_frame(every, KIND))
+            async with await connect(at) as ann, await connect(at) as bob:
+                wanted = await ann.subscribe("price >= 0")
+                await until(lambda: len(server.driver.broker.routing.wanted) == 2)
+                count, most = 0, 0
+                while deaf in server._connections:
+                    await bob.publish_many([{"price": i, "text": "x" * 500} for i in range(100)])
+                    count += 100
+                    await bob.confirmed()
+                    held = [c.waiting for c in server._connections.values()]
+                    most = max(most, *held)
+                assert most < 200_000 + 200_000  # the limit, and one round
+                for _ in range(count):
+                    await anext(wanted)
+            writer.close()
+
+    play(story())
+
+
+def test_only_this_machine_unless_told_otherwise() -> None:
+    async def story() -> None:
+        for host in ("0.0.0.0", "192.0.2.1", "::", "example.org"):
+            with pytest.raises(TidegateError, match="--anywhere"):
+                Server(Broker("a", KIND), Address(host, 0))
+        Server(Broker("a", KIND), Address("0.0.0.0", 0), anywhere=True)
+        Server(Broker("a", KIND), Address("::1", 0))
+
+    play(story())
+
+
+@pytest.mark.parametrize("text", ["", "7400", "host:", ":7400", "host:port", "host:99999", "h:-1"])
+def test_what_is_no_address(text: str) -> None:
+    with pytest.raises(TidegateError, match="is no address"):
+        read_address(text)
+
+
+def test_numbers_of_arrays_and_lists_are_the_same() -> None:
+    payloads = payloads_of([b"a", b"bc", b""])
+    whole = events_frame([1, 2, 3], ["x", "y", "x"], payloads)
+    assert whole == events_frame([1, 2, 3], ["x", "y", "x"], payloads, np.arange(3, dtype=np.int32))

@@ -1,0 +1,166 @@
+"""Brokers as processes, by their commands: one is killed, and comes back."""
+
+import asyncio
+import json
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from tests import ROOT
+from tidegate.cli import app
+from tidegate.errors import TidegateError
+from tidegate.network.client import status
+from tidegate.network.process import read_setup
+
+MAIN = [sys.executable, "-c", "from tidegate.cli import main; main()"]
+
+
+@contextmanager
+def broker(*arguments: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """A broker process, and where it listens."""
+    command = [*MAIN, "broker", *arguments]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    try:
+        line = process.stdout.readline()
+        found = re.search(r"listens on (\S+)", line)
+        assert found is not None, line
+        yield process, found[1]
+    finally:
+        if process.poll() is None:
+            process.send_signal(signal.SIGTERM)
+        process.wait(30)
+        process.stdout.close()
+
+
+def tidegate(*arguments: str, given: str = "") -> str:
+    """What a command prints."""
+    run = subprocess.run(
+        [*MAIN, *arguments], input=given, capture_output=True, text=True, timeout=60, check=True
+    )
+    return run.stdout
+
+
+def test_a_killed_neighbour_returns_and_is_told_everything(tmp_path: Path) -> None:
+    kept = "--storage", str(tmp_path / "a")
+    events = tmp_path / "events.jsonl"
+    events.write_text('{"price": 5}\n\n{"price": 50}\n', encoding="utf-8")
+    with broker("--name", "b", "--listen", "127.0.0.1:0") as (_, b):
+        linked = "--neighbour", f"b={b}"
+        with broker("--name", "a", "--listen", "127.0.0.1:0", *linked, *kept) as (process, a):
+            wanting = subprocess.Popen(
+                [*MAIN, "subscribe", b, "price < :x", "--set", "x=10", "--count", "2"],
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                text=True,
+            )
+            _until(lambda: _entries(a) == 1)
+            assert tidegate("publish", a, str(events)) == "published 2 events\n"
+            process.send_signal(signal.SIGKILL)
+            process.wait(30)
+        with broker("--name", "a", "--listen", a, *linked, *kept):
+            _until(lambda: _linked(a))
+            assert _entries(a) == 1
+            assert tidegate("publish", a, given='{"price": 6}\n') == "published 1 events\n"
+            printed, _ = wanting.communicate(timeout=60)
+            assert [json.loads(line) for line in printed.splitlines()] == [
+                {"price": 5},
+                {"price": 6},
+            ]
+            assert "policy covering" in tidegate("status", a)
+
+
+def _entries(address: str) -> int:
+    entries: int = asyncio.run(status(address))["entries"]
+    return entries
+
+
+def _linked(address: str) -> bool:
+    return any(link["up"] for link in asyncio.run(status(address))["links"])
+
+
+def _until(done: Callable[[], bool]) -> None:
+    for _ in range(600):
+        if done():
+            return
+        time.sleep(0.1)
+    raise AssertionError("it did not come to that")
+
+
+def test_a_scenario_runs_as_processes() -> None:
+    scenario = ROOT / "docs" / "scenarios" / "network.toml"
+    said = tidegate("network", str(scenario), "--port", "17400", "--seconds", "0.3")
+    assert "broker b0 listens on 127.0.0.1:17400" in said
+    assert "stopped b0, b1, b2" in said
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        (["broker"], "a broker needs --listen"),
+        (["broker", "--name", "a", "--listen", "0.0.0.0:0"], "--anywhere"),
+        (["broker", "--name", "a", "--listen", "nowhere"], "is no address"),
+        (
+            ["broker", "--name", "a", "--listen", "127.0.0.1:0", "--neighbour", "b"],
+            "NAME=ADDRESS",
+        ),
+        (["status", "127.0.0.1:1"], "cannot be reached"),
+        (["publish", "127.0.0.1:1"], "cannot be reached"),
+        (["subscribe", "127.0.0.1:1", "price < 10"], "cannot be reached"),
+    ],
+)
+def test_what_cannot_be_is_said_without_a_traceback(arguments: list[str], why: str) -> None:
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == 2
+    assert why in " ".join(result.output.split())
+
+
+def test_a_file_describes_a_broker(tmp_path: Path) -> None:
+    path = tmp_path / "broker.toml"
+    path.write_text(
+        """
+        name = "a"
+        listen = "127.0.0.1:7400"
+        storage = "kept"
+        policy = "merging"
+        advertisements = true
+        [neighbours]
+        b = "127.0.0.1:7401"
+        [limits]
+        buffer = 1000
+        """,
+        encoding="utf-8",
+    )
+    setup = read_setup(path)
+    assert (setup.name, setup.listen.port, setup.storage) == ("a", 7400, Path("kept"))
+    assert setup.settings.advertisements
+    assert setup.neighbours["b"].port == 7401
+    assert setup.limits.buffer == 1000
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("name = 'a'", "listen is missing"),
+        ("name = 5", "name cannot be 5"),
+        ("nonsense = 5", "there is no key nonsense"),
+        ("name = 'a'\nlisten = 'x:1'\n[limits]\nx = 1", "there is no limit x"),
+        ("name = 'a'\nlisten = 'x:1'\n[neighbours]\nb = 1", "neighbours.b cannot be 1"),
+        ("name = ", "is not TOML"),
+    ],
+)
+def test_a_file_that_describes_none(tmp_path: Path, text: str, why: str) -> None:
+    path = tmp_path / "broker.toml"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(TidegateError, match=why):
+        read_setup(path)
+    with pytest.raises(TidegateError, match="cannot be read"):
+        read_setup(tmp_path / "nowhere.toml")
