@@ -160,7 +160,7 @@ def test_a_peer_that_was_restored_has_the_same_future(seed: int) -> None:
             if restored:
                 for name, peer in list(graph.peers.items()):
                     plain = json.loads(json.dumps(peer.snapshot()))
-                    graph.peers[name] = NearPeer.restored(peer.kind, alike, plain)
+                    graph.peers[name] = NearPeer.restore(peer.kind, plain, alike)
         graph.settle()
         snapshots = {name: peer.snapshot() for name, peer in graph.peers.items()}
         played.append((snapshots, graph.messages))
@@ -255,5 +255,7 @@ def test_what_does_not_make_sense_is_refused() -> None:
     with pytest.raises(TidegateError, match="joined already"):
         peer.start()
     with pytest.raises(TidegateError, match="no snapshot"):
-        NearPeer.restored(kind, alike, [9])
+        NearPeer.restore(kind, [9], alike)
+    with pytest.raises(TidegateError, match="with its metric"):
+        NearPeer.restore(kind, peer.snapshot())
     assert peer.handle("a", Tick())  # it looks for others as long as it has none

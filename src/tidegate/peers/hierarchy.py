@@ -111,7 +111,9 @@ class Hierarchy:
     def replies(self, joiner: Member, mode: Join) -> dict[str, Reply]:
         """Who answers a search, found from the filters that relate to the joiner's."""
         relations, number = self.relations, joiner.filter
-        asked = relations.containing[number] | relations.contained[number] | {number}
+        asked = relations.containing[number] | {number}
+        if mode is not Join.BASIC:
+            asked |= relations.contained[number]  # in a basic search these do not answer
         come: dict[str, bool] = {}
         found: dict[str, Reply] = {}
         for other in asked:

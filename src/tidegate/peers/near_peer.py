@@ -219,10 +219,12 @@ class NearPeer(Peer):
         ]
 
     @classmethod
-    def restored(cls, kind: Kind, metric: Metric, plain: Plain) -> "NearPeer":
-        """The peer whose snapshot this is; the metric is none of its state."""
+    def restore(cls, kind: Kind, plain: Plain, metric: Metric | None = None) -> "NearPeer":
+        """The peer whose snapshot this is; the metric, which is none of its state, is needed."""
         if not isinstance(plain, list) or plain[:1] != [FORMAT] or len(plain) != 11:
             raise TidegateError("this is no snapshot of a peer in a format that is known")
+        if metric is None:
+            raise TidegateError("a peer that chooses the nearest is restored with its metric")
         _, name, f, settings, counts, known, seen, heard, asked, spares, looking = plain
         peer = cls(name, kind, kind.read(f), metric, NearSettings(*settings))
         peer.refused, peer.probes, peer._number, peer._joined, peer._now, peer._probed = counts
