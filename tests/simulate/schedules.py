@@ -1,6 +1,5 @@
 """Schedules of faults, drawn at random: what happens to a network whose brokers have parents."""
 
-from collections.abc import Callable
 from random import Random
 from typing import Any
 
@@ -12,8 +11,18 @@ from tidegate.simulate.network import Network
 class Schedule:
     """A network that lives through faults; the seed decides everything."""
 
-    def __init__(self, seed: int, policy: str, *, advertisements: bool, steps: int = 18) -> None:
+    def __init__(
+        self,
+        seed: int,
+        policy: str,
+        *,
+        advertisements: bool,
+        steps: int = 18,
+        silences: bool = False,
+    ) -> None:
         self.random = Random(seed)
+        self._falling_silent = Random(seed + 1) if silences else None
+        self._silent: dict[str, int] = {}  # brokers that take nothing up, in this generation
         self.network = self._made(policy, advertisements)
         self.down: list[str] = []
         self.cuts: list[tuple[str, str]] = []
@@ -37,19 +46,40 @@ class Schedule:
                 publisher.advertise(between(0, 25))
         return net
 
-    def live(self, check: Callable[[Network], None] = lambda network: None) -> None:
+    def live(self) -> None:
         """Let it all happen, repair what can be, and wait until it is quiet."""
         random, net = self.random, self.network
         for _ in range(self._steps):
             net.run(net.now + random.choice((0, 0.004, 0.02, 0.5 * TICK, 3 * TICK)))
             self._act()
+            if self._falling_silent is not None:
+                self._fall_silent(self._falling_silent)
             if random.random() < 0.5:
                 self._fail()
+        for name in list(self._silent):
+            self._speak(name)
         while self.down:
             self._restart()
         while self.cuts:
             net.mend(*self.cuts.pop())
         wait(net, 150)
+
+    def _fall_silent(self, random: Random) -> None:
+        """Let a broker take nothing up for a while, so that it is suspected, wrongly."""
+        name = random.choice(list(self.network.nodes))
+        node = self.network.nodes[name]
+        if name in self._silent:
+            self._speak(name)
+        elif node.up and not node.busy and random.random() < 0.4:
+            self._silent[name] = node.generation
+            node.busy = True
+
+    def _speak(self, name: str) -> None:
+        node = self.network.nodes[name]
+        if self._silent.pop(name) == node.generation and node.up:
+            node.busy = False
+            if node.queue:
+                self.network.service._take(node)
 
     def _act(self) -> None:
         random, net = self.random, self.network

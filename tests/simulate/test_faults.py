@@ -160,6 +160,20 @@ def test_recovery_takes_the_time_of_what_is_done_again() -> None:
     assert broker.work["inserts"] == 3  # not counted twice
 
 
+def test_the_recovery_delay_is_the_time_until_nothing_is_left_to_tell() -> None:
+    net = network(line(3))
+    client, _ = net.client("c", "b0"), net.client("p", "b2")
+    net.run()
+    net.crash("b1")
+    client.subscribe(between(1, 9))
+    net.run()
+    net.restart("b1")
+    net.run(net.now + 0.5)
+    found = {broker.name: broker.recovery for broker in count(net).brokers}
+    # Both greet (10 ms), b0 tells (10 ms), b1 passes it on (10 ms), and b2 acknowledges (10 ms).
+    assert found == {"b0": 0.0, "b1": pytest.approx(0.04), "b2": 0.0}
+
+
 def test_a_broker_that_writes_nothing_down_has_nothing_to_come_back_with() -> None:
     net = network(line(2), memory=0)
     net.crash("b0")

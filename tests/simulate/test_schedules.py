@@ -1,9 +1,9 @@
 """Any schedule of faults, on any tree with any backups: once quiet, all is as if it were new.
 
-Brokers crash and come back, with their memory or without, or never; links are cut and mended; so
-parents are suspected, rightly or wrongly, and left. Then tables are those of a new network of the
-shape that came out, with those that are left, and deliveries what they want. A failing schedule is
-replayed by its seed: `schedules.replay`.
+Brokers crash and come back, with their memory or without, or never; they fall silent for a while;
+links are cut and mended; so parents are suspected, rightly or wrongly, and left. Then tables are
+those of a new network of the shape that came out, with those that are left, and deliveries what
+they want. A failing schedule is replayed by its seed: `schedules.replay`.
 """
 
 import pytest
@@ -19,11 +19,16 @@ SEEDS = st.integers(0, 10**9)
 
 
 @settings(max_examples=7_000 if LONG else 30)
-@given(seed=SEEDS, policy=st.sampled_from(POLICIES), advertisements=st.booleans())
+@given(
+    seed=SEEDS,
+    policy=st.sampled_from(POLICIES),
+    advertisements=st.booleans(),
+    silences=st.booleans(),
+)
 def test_once_quiet_all_is_as_in_a_new_network(
-    seed: int, policy: str, advertisements: bool
+    seed: int, policy: str, advertisements: bool, silences: bool
 ) -> None:
-    network = replay(seed, policy, advertisements)
+    network = replay(seed, policy, advertisements, silences=silences)
     check_like_fresh(network, policy)
     check_deliveries(network, range(0, 26, 2))
 
