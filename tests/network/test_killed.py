@@ -15,7 +15,7 @@ from tests.network.killed import Act, Ends, check, history, properly, run, too_e
 
 LONG = os.environ.get("TIDEGATE_LONG") == "1"
 SEEDS = range(8 if LONG else 1)
-AT_RANDOM = 500 if LONG else 6
+AT_RANDOM = 520 if LONG else 6
 
 
 def kill_at_every_boundary(folder: Path, seed: int, act: Act = properly) -> int:
