@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import gc
-import time
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from tidegate.lab.stopwatch import Stopwatch, timed
+
+__all__ = ["Figure", "Stopwatch", "timed"]
 
 
 @dataclass(frozen=True)
@@ -40,23 +38,3 @@ class Figure:
         note = f"  ({self.note})" if self.note else ""
         text = f"{self.name}: {self.ours:,.6g} {self.unit}{beside}{times}{aim}{note}"
         return text.replace("[", "\\[")
-
-
-class Stopwatch:
-    """CPU seconds of this process spent inside `with`."""
-
-    seconds = 0.0
-
-
-@contextmanager
-def timed() -> Iterator[Stopwatch]:
-    """Measure the CPU time of the block, the garbage collector kept out of it."""
-    watch = Stopwatch()
-    gc.collect()
-    gc.disable()
-    start = time.process_time()
-    try:
-        yield watch
-    finally:
-        watch.seconds = time.process_time() - start
-        gc.enable()

@@ -10,7 +10,6 @@ dependencies, in one phase and in two (Fig. 13). What is found is checked agains
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import inf
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +19,7 @@ from bench.papers_routing import routing
 from tidegate.engine.boxes.box_store import BoxStore
 from tidegate.filters.expression import predicates
 from tidegate.filters.meaning import allowed
+from tidegate.lab.experiments.diagrams import POINTS, Growth, grow
 from tidegate.lab.workloads import padres
 from tidegate.papers.mbd.mbd import MBD
 
@@ -36,7 +36,6 @@ EVENTS = 640
 ASKED = 2_000  # new subscriptions, as in each point of the paper's Fig. 13
 ROUNDS = 3
 GROWING = "B"  # the set whose growth is followed; the paper's index grows to about 5,000 predicates
-POINTS = (0.01, 0.05, 0.25, 0.5, 1.0)  # of all subscriptions, up to which Fig. 13 is followed
 SETS: dict[str, Callable[[int], Padres]] = {"A": padres.set_a, "B": padres.set_b}
 PRINTED_SHARES = {"A": "25% are left in the paper", "B": "55% are left in the paper"}
 
@@ -53,7 +52,7 @@ def figures() -> Iterator[Figure]:
         yield _insertion(name, plain, inserting.seconds)
         yield routing(name, "as they are", plain, events)
         del plain
-        grown = grow(workload)
+        grown = grow(workload, ASKED)
         covered = grown.table
         yield sizes(name, covered, grown.seconds)
         yield routing(name, "covered", covered, events)
@@ -95,37 +94,10 @@ def sizes(name: str, table: MBD, seconds: float) -> Figure:
     )
 
 
-@dataclass(frozen=True)
-class Growth:
-    """A covering table, and what its subscriptions took: those before each point, and all."""
-
-    table: MBD
-    costs: list[float]  # µs
-    seconds: float
-
-
-def grow(workload: Padres, *, cache: bool = True, phases: int = 1) -> Growth:
-    """Subscribe all of them."""
-    filters = list(workload.filters())
-    table = MBD(workload.schema, cache=cache)
-    costs, seconds, start = [], 0.0, 0
-    for share in POINTS:
-        end = int(share * len(filters))
-        middle = max(start, end - ASKED)
-        with timed() as before:
-            _subscribe(table, filters, start, middle, phases)
-        with timed() as last:
-            _subscribe(table, filters, middle, end, phases)
-        costs.append(last.seconds / (end - middle) * 1e6)
-        seconds += before.seconds + last.seconds
-        start = end
-    return Growth(table, costs, seconds)
-
-
 def growing(name: str, workload: Padres, ours: Growth) -> Iterator[Figure]:
     """Fig. 13: the last 2,000 subscriptions at some sizes of a covering table, in three ways."""
-    uncached = grow(workload, cache=False)
-    apart = grow(workload, phases=2)
+    uncached = grow(workload, ASKED, cache=False)
+    apart = grow(workload, ASKED, phases=2)
     assert list(ours.table) == list(uncached.table) == list(apart.table)
     for i, share in enumerate(POINTS):
         yield Figure(
@@ -138,16 +110,6 @@ def growing(name: str, workload: Padres, ours: Growth) -> Iterator[Figure]:
             f"{uncached.costs[i]:.0f} µs; baseline: two phases; in the paper, the cache costs up "
             "to 50,000 subscriptions and saves after that; one phase saves 45.8%",
         )
-
-
-def _subscribe(table: MBD, filters: list[Filter], start: int, end: int, phases: int) -> None:
-    """As `MBD.subscribe`, in one phase or two."""
-    for number in range(start, end):
-        found = table.relations(filters[number], phases=phases)
-        if not found.covered:
-            for gone in found.covers:
-                table.remove(gone)
-            table.add(number, filters[number])
 
 
 def inserting_into(name: str, table: MBD, draw: Callable[..., Padres]) -> Iterator[Figure]:

@@ -7,13 +7,14 @@ advertisements, table sizes (Fig. 14) and false positives (Fig. 15).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING
 
 from bench.figure import Figure, timed
 from bench.papers_routing import routing
 from tidegate.algebra.distribution import Uniform
 from tidegate.filters.expression import Operator, Predicate
 from tidegate.filters.filter import Filter
+from tidegate.lab.experiments.diagrams import Excess, false_positives, matched, merge
 from tidegate.lab.workloads import padres
 from tidegate.papers.mbd.mbd import MBD
 from tidegate.papers.mbd.order import Criterion
@@ -31,26 +32,6 @@ IMT = 0.002  # at which sets A and B are merged imperfectly; beyond it, little m
 THRESHOLDS = (0.0, 0.0001, 0.0005, 0.001, 0.002, 0.005)
 ADVERTISED = 10_000  # subscriptions that are merged with knowledge of advertisements
 FEW_THRESHOLDS = (0.0, 0.0005, 0.001, 0.002)
-
-
-class Left(NamedTuple):
-    """A table that was merged, and the seconds of that."""
-
-    table: MBD
-    diagrams: int
-    nodes: int
-    seconds: float
-
-
-def merge(table: Table, own: MBD, **options: Any) -> Left:
-    """Fill a table, have its attributes ordered, and merge it."""
-    for number, f in table.items():
-        own.add(number, f)
-    own.rebuild()
-    diagrams, nodes = own.diagrams, own.nodes
-    with timed() as watch:
-        own.merge(**options)
-    return Left(own, diagrams, nodes, watch.seconds)
 
 
 def merging(name: str, workload: Padres, table: Table, events: Events) -> Iterator[Figure]:
@@ -115,34 +96,17 @@ def imperfectly(workload: Padres) -> Iterator[Figure]:
             left,
             left / len(table),
             "subscriptions",
-            note=f"{false_positives(table, events, wanted)}; {watch.seconds:.1f} s; in "
+            note=f"{told(false_positives(table, events, wanted))}; {watch.seconds:.1f} s; in "
             "the paper 32,852 are left at IMT 0, and one below 0.1 keeps false positives within "
             "2.5% of publications; baseline: left by covering",
         )
 
 
-def matched(table: MBD, events: Events) -> list[set[int]]:
-    """What matches each of the events."""
-    return [set(table.match_numbers(event).tolist()) for event in events]
-
-
-def false_positives(table: MBD, events: Events, wanted: list[set[int]]) -> str:
-    """What a merged table lets through beyond what is wanted, in words.
-
-    An event that nobody wants is the paper's false positive; an entry that matches an event which
-    none of its members matches would send it over a link where nobody wants it.
-    """
-    found = matched(table, events)
-    unwanted = sum(bool(mine) and not owed for mine, owed in zip(found, wanted, strict=True))
-    entries, wrong = 0, 0
-    for mine, owed in zip(found, wanted, strict=True):
-        entries += len(mine)
-        mergers = [number for number in mine if number < 0]
-        assert owed - mine <= {member for number in mergers for member in table.members(number)}
-        wrong += sum(owed.isdisjoint(table.members(number)) for number in mergers)
+def told(found: Excess) -> str:
+    """What a merged table lets through beyond what is wanted, in words."""
     return (
-        f"{unwanted / len(events):.1%} of events match and are not wanted; "
-        f"{wrong / max(1, entries):.1%} of entries that match an event have no member that does"
+        f"{found.unwanted:.1%} of events match and are not wanted; "
+        f"{found.wrong:.1%} of entries that match an event have no member that does"
     )
 
 
@@ -170,7 +134,7 @@ def with_advertisements(workload: Padres) -> Iterator[Figure]:
             wanted = matched(table, published)
             table.merge(imt=imt, distribution=distribution, advertised=known)
             left.append(len(table))
-            let_through.append(false_positives(table, published, wanted))
+            let_through.append(told(false_positives(table, published, wanted)))
         yield Figure(
             f"diagrams, {ADVERTISED:,} of set A: left with an IMT of {imt}, advertisements known",
             left[1],

@@ -14,31 +14,34 @@ in the box store. All that are exact must find the same.
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
 from random import Random
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bench.figure import Figure, timed
-from tidegate.algebra.normal import boxes
-from tidegate.algebra.union import Union
-from tidegate.engine.boxes.box_store import BoxStore
+from bench.figure import Figure
 from tidegate.engine.boxes.integer_boxes import IntegerBoxes
-from tidegate.lab.workloads.rectangles import EXPONENT, Rectangles, rectangles
+from tidegate.lab.experiments.negative_spaces import (
+    Run,
+    covered,
+    follow,
+    forwarded,
+    on_demand,
+    workload,
+)
 from tidegate.papers.negative import ApproximateNegativeSpace, ExactNegativeSpace, Forwarding
 from tidegate.papers.negative.approximate import CHOICES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from numpy.typing import NDArray
 
     from tidegate.filters.filter import Filter
+    from tidegate.lab.workloads.rectangles import Rectangles
     from tidegate.papers.negative.forwarding import NegativeSpace
 
 SUBSCRIPTIONS = 10_000
-STEPS = 5  # at which boxes are counted
 DIMENSIONS = (2, 3, 4, 5)
 CLAIMED = 4  # dimensions, up to which the paper says that subsumption finds more than covering
 LIMIT = 3 * 2**30  # bytes of an exact space
@@ -63,18 +66,6 @@ PRINTED_APPROXIMATE = {
     3: "27,928, 30,221, 31,755, 33,071, 34,079",
     4: "13,455, 23,414, 32,148, 39,969, 47,064",
 }
-
-
-@dataclass
-class Run:
-    """What came of all subscriptions: which were redundant, how many boxes there were, how long."""
-
-    redundant: list[int] = field(default_factory=list)
-    found: list[int] = field(default_factory=list)  # so far, at each step
-    boxes: list[int] = field(default_factory=list)
-    seconds: float = 0.0
-    nbytes: int = 0
-    stopped: int | None = None  # subscriptions, after which an exact space was not exact any more
 
 
 class BoxScan:
@@ -169,52 +160,6 @@ class StoredBoxes:
         self._next += 1
 
 
-def workload(dimensions: int, count: int) -> tuple[Rectangles, list[Filter]]:
-    """The paper's subscriptions, whose normal forms are known."""
-    drawn = Rectangles(*rectangles(count, dimensions, EXPONENT, seed=1))
-    filters = list(drawn.filters())
-    for f in filters:
-        boxes(f)
-    return drawn, filters
-
-
-def forwarded(space: Any, filters: list[Filter]) -> Run:
-    """Subscribe all of them in a negative space, which need not know those that are passive."""
-    run = Run()
-
-    def subscribe(number: int, f: Filter) -> bool:
-        if space.subsumes(f):
-            return False
-        space.add(number, f)
-        if run.stopped is None and not getattr(space, "exact", True):
-            run.stopped = number
-        return True
-
-    return follow(subscribe, filters, lambda: space.boxes, lambda: space.nbytes, run)
-
-
-def follow(
-    subscribe: Callable[[int, Any], bool],
-    each: list[Any],
-    count: Callable[[], int] = lambda: 0,
-    nbytes: Callable[[], int] = lambda: 0,
-    run: Run | None = None,
-) -> Run:
-    """Subscribe all of them, and count at every step."""
-    run = run or Run()
-    step = max(1, len(each) // STEPS)
-    with timed() as watch:
-        for number, f in enumerate(each):
-            if not subscribe(number, f):
-                run.redundant.append(number)
-            if (number + 1) % step == 0:
-                run.boxes.append(count())
-                run.found.append(len(run.redundant))
-    run.seconds = watch.seconds
-    run.nbytes = nbytes()
-    return run
-
-
 def scanned(drawn: Rectangles) -> Run:
     """Subscribe all of them beside a scan of all boxes."""
     scan = BoxScan(len(drawn.names), drawn.domain)
@@ -229,32 +174,6 @@ def stored(drawn: Rectangles, count: int) -> Run:
     lows, highs = drawn.lows[:count], drawn.highs[:count] + 1
     rows = np.stack([lows, highs], axis=2).reshape(len(lows), -1).tolist()
     return follow(lambda _, box: boxes.subscribe(box), rows, lambda: boxes.count)
-
-
-def on_demand(filters: list[Filter]) -> Run:
-    """Subscribe all of them beside the algebra's union."""
-    union = Union(filters[0].schema)
-
-    def subscribe(_: int, f: Filter) -> bool:
-        if union.subsumes(f):
-            return False
-        union.add(f)
-        return True
-
-    return follow(subscribe, filters)
-
-
-def covered(filters: list[Filter]) -> Run:
-    """Subscribe all of them beside pairwise covering: is there one, of those kept, that covers?"""
-    store = BoxStore(filters[0].schema)
-
-    def subscribe(_: int, f: Filter) -> bool:
-        if len(store.containing(f)):
-            return False
-        store.add(f)
-        return True
-
-    return follow(subscribe, filters)
 
 
 def figures() -> Iterator[Figure]:

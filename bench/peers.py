@@ -30,8 +30,8 @@ import numpy as np
 from bench.figure import Figure
 from bench.peers_beside_brokers import beside_brokers
 from bench.peers_claims import Results, claims
-from bench.xroute import Consumers
 from tidegate.lab.communities import Communities, Nearness, communities
+from tidegate.lab.experiments.xroute_overlay import Consumers
 from tidegate.lab.metric import accuracies, definitions
 from tidegate.lab.workloads.dtds import news
 from tidegate.lab.workloads.xml_documents import DocumentChoices, DocumentSource

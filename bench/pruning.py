@@ -36,21 +36,20 @@ from dataclasses import dataclass
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-from bench.figure import Figure, timed
+from bench.figure import Figure
 from bench.papers_counting import PRINTED, PRINTED_IN_A_NETWORK, warm_up
 from tidegate.algebra.event_sample import EventSample
 from tidegate.filters.expression import predicates
+from tidegate.lab.experiments.pruned_lines import flow, found_by, prune_to, settled
+from tidegate.lab.experiments.pruned_tables import Level, count_all, drawn, pruned
 from tidegate.lab.workloads.auctions import CLASSES, auctions
 from tidegate.overlay.attribute_filter import AttributeFilter
-from tidegate.overlay.attribute_index import AttributeIndex
 from tidegate.overlay.attribute_pruner import SAMPLE
 from tidegate.overlay.attributes import Attributes
-from tidegate.overlay.messages import Change, Publish
+from tidegate.overlay.messages import Change
 from tidegate.overlay.policy import Choice
 from tidegate.overlay.policy.cutoff import cut_off
-from tidegate.overlay.policy.queue import Rule
 from tidegate.papers.counting.counting_table import CountingTable
-from tidegate.papers.counting.selectivity_table import Counts
 from tidegate.simulate.cost import FREE
 from tidegate.simulate.network import Network, Setup
 from tidegate.simulate.topology import line
@@ -59,7 +58,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tidegate.lab.workloads.auctions import Auctions
-    from tidegate.overlay.broker import Broker
 
 SUBSCRIPTIONS = int(os.environ.get("TIDEGATE_PRUNING", "200000"))
 EVENTS = SUBSCRIPTIONS // 2
@@ -111,18 +109,6 @@ def run() -> Iterator[Figure]:
 # -- one broker
 
 
-@dataclass(frozen=True)
-class Level:
-    """A table after a share of all prunings."""
-
-    share: float
-    associations: int
-    event: float | None  # µs, where it was timed
-    matched: int  # of all events that were counted
-    sampled: int  # of the sample that a broker has
-    others: int  # of events that were neither counted nor in the sample
-
-
 def one_broker(
     name: str, workload: Auctions, every: EventSample, others: EventSample
 ) -> Iterator[Figure]:
@@ -133,8 +119,8 @@ def one_broker(
     table = CountingTable(workload.schema)
     for number, f in enumerate(filters):
         table.add(number, f)
-    count_all(table, every)
-    levels = list(pruned(table, events, every, others))
+    count_all(table, every, EVENTS)
+    levels = list(pruned(table, events, every, others, steps=STEPS, sampled=SAMPLE))
     found = cut_off([level.sampled for level in levels])
     bend = drawn([level.matched for level in levels])
     other = drawn([level.others for level in levels])
@@ -147,53 +133,6 @@ def one_broker(
         aim="within 5 points of both bends that a person would draw",
         met=max(abs(found - bend), abs(found - other)) <= 100 * WITHIN,
     )  # fmt: skip
-
-
-def count_all(table: CountingTable, every: EventSample) -> None:
-    """Let a table have counted all events, as if it had been asked about one after the other."""
-    fulfilled = table.counts.fulfilled
-    for place, predicate in table.predicates():
-        fulfilled[place] = every.met(predicate).bit_count()
-    table.counts = Counts(EVENTS, fulfilled)
-
-
-def pruned(
-    table: CountingTable, events: list[Any], every: EventSample, others: EventSample
-) -> Iterator[Level]:
-    """Prune step by step; which events match is looked up for what has changed."""
-    total, done = table.prunings_left, 0
-    matched = beside = 0
-    sample = (1 << SAMPLE) - 1
-    changed = range(len(table))
-    for step in range(STEPS + 1):
-        before = table.times_pruned(range(len(table)))
-        goal = round(total * step / STEPS)
-        done += table.prune(goal - done) if goal > done else 0
-        if step:
-            changed = (table.times_pruned(range(len(table))) != before).nonzero()[0].tolist()
-        for number in changed:
-            tree = table.filter(number).tree
-            matched |= every.met(tree)
-            beside |= others.met(tree)
-        spent = time_of(table, events) if step % 5 == 0 else None
-        counts = (found.bit_count() for found in (matched, beside & sample, beside >> SAMPLE))
-        yield Level(step / STEPS, table.associations, spent, *counts)
-
-
-def time_of(table: CountingTable, events: list[Any]) -> float:
-    """What an event takes, in µs; what it adds to the counts is taken back."""
-    before = table.counts
-    with timed() as watch:
-        for event in events:
-            table.matching(event)
-    table.counts = before
-    return watch.seconds / len(events) * 1e6
-
-
-def drawn(curve: list[int]) -> int:
-    """The step at which a curve is furthest below the line between its ends."""
-    rise = (curve[-1] - curve[0]) / (len(curve) - 1)
-    return max(range(len(curve)), key=lambda i: curve[0] + rise * i - curve[i])
 
 
 def told(name: str, levels: list[Level], place: int, *, cut: bool) -> Figure:
@@ -220,21 +159,9 @@ def told(name: str, levels: list[Level], place: int, *, cut: bool) -> Figure:
 # -- a line of five
 
 
-@dataclass(frozen=True)
-class Flow:
-    """A network at a share of all prunings."""
-
-    label: str
-    share: float
-    associations: int
-    event: float  # µs
-    carried: int  # events over links
-    delivered: int
-
-
 def five_brokers(name: str, workload: Auctions) -> Iterator[Figure]:
     """The same subscriptions and events at several shares, and at the cut-off."""
-    network, brokers = settled(workload)
+    network, brokers = settled(workload, LEARNED)
     found = [found_by(broker) for broker in brokers]
     cut = sum(found) / len(found)
     goals = sorted([*((share, f"{share:.0%} pruned") for share in SHARES), (cut, "the cut-off")])
@@ -258,87 +185,6 @@ def five_brokers(name: str, workload: Auctions) -> Iterator[Figure]:
             f"{each.carried / len(events):.2f} links an event, {more:,} more for 100,000 events; "
             f"{LINE:,} subscriptions, {len(events):,} events; baseline: nothing pruned{printed}",
         )  # fmt: skip
-
-
-def settled(workload: Auctions) -> tuple[Network, list[Broker]]:
-    """Five brokers with a client each, who have what they want, and have seen some events."""
-    kind = Attributes(workload.schema)
-    choice = Choice("identity", prune="after", index="counting")
-    network = Network(line(5), kind, choice, setup=Setup(check="off", memory=0), costs=FREE)
-    clients = [network.client(f"c{i}", name) for i, name in enumerate(network.nodes)]
-    network.run()
-    random = Random(1)
-    for f in workload.filters():
-        random.choice(clients).subscribe(AttributeFilter(f))
-        network.run()
-    for event in workload.events(LEARNED, seed=1).to_pylist():
-        random.choice(clients).publish(event)
-        network.run()
-    brokers = [node.broker for node in network.nodes.values()]
-    for broker in brokers:
-        pruner = broker.notes.pruner
-        assert pruner is not None
-        pruner.learn(pruner.summary())
-    return network, brokers
-
-
-def found_by(broker: Broker) -> float:
-    """How far a broker would prune its table."""
-    queue = broker.routing.wanted.pruned
-    assert queue is not None
-    broker.routing.wanted.prune(0.0)
-    assert queue.found is not None
-    return queue.found
-
-
-def prune_to(broker: Broker, share: float) -> None:
-    """Let a broker prune its table up to a share."""
-    queue = broker.routing.wanted.pruned
-    assert queue is not None
-    queue.rule = Rule(share)
-    broker.routing.wanted.prune()
-
-
-def flow(
-    network: Network, brokers: list[Broker], events: list[Any], label: str, share: float
-) -> Flow:
-    """Publish events at all brokers, and see how far they go."""
-    clients, random = list(network.clients.values()), Random(2)
-    carried, delivered = over_links(network), deliveries(network)
-    with timed() as watch:
-        for event in events:
-            random.choice(clients).publish(event)
-            network.run()
-    return Flow(
-        label,
-        share,
-        sum(associations(broker) for broker in brokers),
-        watch.seconds / len(events) * 1e6,
-        over_links(network) - carried,
-        deliveries(network) - delivered,
-    )
-
-
-def associations(broker: Broker) -> int:
-    """How many predicates are associated with entries, if a broker's table counts them."""
-    index = broker.routing.wanted.index
-    assert isinstance(index, AttributeIndex)
-    table = index.structure
-    return table.associations if isinstance(table, CountingTable) else 0
-
-
-def over_links(network: Network) -> int:
-    """How many events went over links."""
-    return sum(
-        lane.traffic.messages[Publish]
-        for node in network.nodes.values()
-        for lane in node.outgoing.values()
-    )
-
-
-def deliveries(network: Network) -> int:
-    """How many notifications there were."""
-    return sum(node.done.notifications for node in network.nodes.values())
 
 
 # -- policies

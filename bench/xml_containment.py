@@ -19,22 +19,26 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from bench.figure import Figure, timed
-from tidegate.documents.containment import covers
+from bench.figure import Figure
 from tidegate.documents.meaning import pattern_of
 from tidegate.documents.parser import parse
-from tidegate.documents.pattern import Branch, Distance, Node
-from tidegate.documents.xpath import parse_xpath
+from tidegate.lab.experiments.pattern_sets import (
+    MODES,
+    choices,
+    drawn,
+    filled,
+    mean_ms,
+    one_by_one_ms,
+    unfolded,
+)
 from tidegate.lab.workloads.dtds import news
-from tidegate.lab.workloads.xml_patterns import PatternChoices, PatternSource
+from tidegate.lab.workloads.xml_patterns import PatternSource
 from tidegate.papers.xsearch.factorization import FactorizationTree
-from tidegate.papers.xsearch.xsearch import XSearch
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tidegate.documents.dtd import DTD
-    from tidegate.documents.pattern import Pattern
 
 SIZES = (1_000, 10_000, 100_000)
 PRINTED = {1_000: (7.6, 1.9), 10_000: (88.1, 15.1), 100_000: (998.6, 112.6)}
@@ -42,9 +46,6 @@ VARIED = 20_000  # patterns of each set in which a parameter varies
 QUESTIONS = 200
 ONE_BY_ONE = 3  # questions that are put to every pattern
 TIMES = 100
-MODES = ("containing", "contained")
-ELLIPSIS = 0.05
-BRANCHING = 0.1
 
 
 def figures() -> Iterator[Figure]:
@@ -54,20 +55,6 @@ def figures() -> Iterator[Figure]:
     for size in SIZES:
         yield from searches(dtd, size)
     yield from influence(dtd)
-
-
-def choices(ellipsis: float = ELLIPSIS, branching: float = BRANCHING) -> PatternChoices:
-    return PatternChoices(ellipsis=ellipsis, branching=branching)
-
-
-def drawn(dtd: DTD, given: PatternChoices, size: int, seed: int) -> list[Pattern]:
-    """Patterns that differ in their normal form."""
-    found: dict[Pattern, None] = {}
-    for each in PatternSource(dtd, given, seed).distinct():
-        found.update(dict.fromkeys(parse_xpath(each.text).patterns))
-        if len(found) >= size:
-            break
-    return list(found)
 
 
 # -- Table 6.8
@@ -97,17 +84,6 @@ def space(dtd: DTD) -> Iterator[Figure]:
             )
 
 
-def unfolded(node: Node) -> Node:
-    """A pattern as the thesis has it: each `//` is a node of its own, labelled so."""
-    below = []
-    for branch in node.branches:
-        each = Branch(Distance(1), unfolded(branch.node))
-        if not branch.distance.exact:
-            each = Branch(Distance(1), Node("//", branches=(each,)))
-        below.append(each)
-    return Node(node.label, branches=tuple(below))
-
-
 # -- Figs. 6.12 and 6.13
 
 
@@ -118,7 +94,7 @@ def searches(dtd: DTD, size: int) -> Iterator[Figure]:
     search = filled(patterns)
     for mode in MODES:
         ours = mean_ms(search, mode, asked)
-        theirs = one_by_one_ms(search, mode, asked, patterns)
+        theirs = one_by_one_ms(search, mode, asked, patterns, ONE_BY_ONE)
         ratio = theirs / ours
         yield Figure(
             f"xml containment: {mode}, {size:,} patterns",
@@ -130,36 +106,6 @@ def searches(dtd: DTD, size: int) -> Iterator[Figure]:
             f"{TIMES} times one by one",
             ratio >= TIMES,
         )
-
-
-def filled(patterns: list[Pattern]) -> XSearch:
-    search = XSearch()
-    for number, pattern in enumerate(patterns):
-        search.add(number, pattern)
-    return search
-
-
-def mean_ms(search: XSearch, mode: str, asked: list[Pattern]) -> float:
-    ask = getattr(search, mode)
-    with timed() as watch:
-        for pattern in asked:
-            ask(pattern)
-    return 1_000 * watch.seconds / len(asked)
-
-
-def one_by_one_ms(
-    search: XSearch, mode: str, asked: list[Pattern], patterns: list[Pattern]
-) -> float:
-    """The baseline on a few questions; its answers must be XSearch's."""
-    few = asked[:ONE_BY_ONE]
-    with timed() as watch:
-        if mode == "containing":
-            found = [{n for n, p in enumerate(patterns) if covers(p, each)} for each in few]
-        else:
-            found = [{n for n, p in enumerate(patterns) if covers(each, p)} for each in few]
-    ask = getattr(search, mode)
-    assert found == [ask(each) for each in few]
-    return 1_000 * watch.seconds / len(few)
 
 
 # -- Figs. 6.14 and 6.15

@@ -24,23 +24,18 @@ first thousand covers all others, which its tables exclude.
 
 from __future__ import annotations
 
-import re
 from random import Random
 from statistics import mean
 from typing import TYPE_CHECKING
 
 from bench import xroute_failures
 from bench.figure import Figure
-from bench.xroute_network import Overlay
+from tidegate.lab.experiments.xroute_overlay import Consumers, Overlay
 from tidegate.lab.workloads.dtds import news
 from tidegate.lab.workloads.xml_documents import DocumentChoices, DocumentSource
-from tidegate.lab.workloads.xml_patterns import PatternChoices, PatternSource
-from tidegate.overlay.patterns import Patterns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from tidegate.overlay.patterns import PatternFilter
 
 SIZES = (1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000, 200_000)
 PRINTED = dict(zip(SIZES, (0.586, 0.495, 0.382, 0.294, 0.246, 0.168, 0.122, 0.085), strict=True))
@@ -49,42 +44,6 @@ TRIED = 150  # of each
 MESSAGES = 10_000
 DOCUMENTS = 60
 LARGEST = 0.085  # of Simple's tables, at the end
-LEAST = 3  # nodes above and at a leaf
-
-
-class Consumers:
-    """What consumers register, one after the other: at whom, and what."""
-
-    def __init__(self, seed: int) -> None:
-        self._source = PatternSource(news(), PatternChoices(), seed)
-        self._random = Random(seed)
-        self._kind = Patterns()
-        self._known: dict[str, PatternFilter] = {}
-
-    def draw(self) -> tuple[int, PatternFilter]:
-        """A consumer, by number, and a pattern."""
-        text = self._source.draw().text
-        while not _fits(text):
-            text = self._source.draw().text
-        if text not in self._known:
-            self._known[text] = self._kind.parse(text)
-        return self._random.randrange(Overlay.CONSUMERS), self._known[text]
-
-
-def _fits(text: str) -> bool:
-    """Whether all leaves are named, and deep enough."""
-    depth, open_ones, before = 0, [0], ""
-    for piece in [*re.findall(r"//|[/\[\]]|[^/\[\]]+", text), "]"]:
-        if piece == "]":
-            if before == "*" or (before != "]" and depth < LEAST):
-                return False
-            depth = open_ones.pop()
-        elif piece == "[":
-            open_ones.append(depth)
-        elif piece not in ("/", "."):
-            depth += 1
-        before = piece
-    return True
 
 
 def run() -> Iterator[Figure]:

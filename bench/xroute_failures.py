@@ -39,7 +39,7 @@ from tidegate.simulate.scenario import load
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from bench.xroute import Consumers
+    from tidegate.lab.experiments.xroute_overlay import Consumers
     from tidegate.simulate.topology import Topology
 
 SCENARIO = Path(__file__).parents[1] / "docs" / "scenarios" / "planetlab.toml"

@@ -71,6 +71,19 @@ ROOMS = {
         "cluster",
         "pins",
     ),
+    "lab": (
+        "stopwatch",
+        "workloads",
+        "metric",
+        "communities",
+        "reaction",
+        "comparison",
+        "tour",
+        "demo",
+        "experiments",
+        "runner",
+        "report",
+    ),
 }
 APART = {("engine", "sweep", "partition")} | {
     ("engine", "boxes", room) for room in ROOMS["engine"][3:12]

@@ -17,6 +17,7 @@ from tidegate.commands.cluster import cluster
 from tidegate.commands.compare import compare
 from tidegate.commands.demo import demo
 from tidegate.commands.explain import explain
+from tidegate.commands.lab import lab
 from tidegate.commands.match import match
 from tidegate.commands.network import network
 from tidegate.commands.peers import peers
@@ -38,6 +39,7 @@ app = typer.Typer(
     rich_markup_mode="rich",
 )
 app.add_typer(subs, name="subs")
+app.add_typer(lab, name="lab")
 for command in (
     match,
     statistics,

@@ -93,6 +93,10 @@ class ScenarioError(TidegateError):
     """A scenario that cannot be simulated: which key is wrong, and what is allowed there."""
 
 
+class LabError(TidegateError):
+    """An experiment that cannot be run or reported: which one, at which point, and why."""
+
+
 def _excerpt(text: str, position: int) -> list[str]:
     """Two lines: the neighbourhood of `position` in `text`, and a caret under it."""
     start = max(0, position - _WINDOW // 2)

@@ -3,7 +3,7 @@
 import pytest
 
 from bench import xroute, xroute_failures
-from bench.xroute_network import Overlay
+from tidegate.lab.experiments.xroute_overlay import Consumers, Overlay, fits_the_thesis
 from tidegate.overlay.upstream import Parents
 
 
@@ -24,7 +24,7 @@ from tidegate.overlay.upstream import Parents
     ],
 )
 def test_patterns_end_in_a_name_that_is_deep_enough(text: str, fits: bool) -> None:
-    assert xroute._fits(text) == fits
+    assert fits_the_thesis(text) == fits
 
 
 def test_a_small_run_counts_everyone_and_forwards_what_covering_does(
@@ -38,7 +38,7 @@ def test_a_small_run_counts_everyone_and_forwards_what_covering_does(
 
 
 def test_the_network_is_as_before_when_what_was_registered_is_cancelled() -> None:
-    overlay, consumers = Overlay("xroute"), xroute.Consumers(seed=5)
+    overlay, consumers = Overlay("xroute"), Consumers(seed=5)
     for _ in range(30):
         overlay.register(*consumers.draw())
     before, counted = overlay.tables(), overlay.counted()

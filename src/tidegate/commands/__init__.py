@@ -12,6 +12,7 @@ A module for each command of `tidegate`, and what they have in common:
 - `peers`: a network of peers without brokers
 - `broker`: one broker as a process; `network`: all those of a scenario; `publish`, `subscribe` and
   `status`: what clients do
+- `lab`: the papers' experiments, on Spark
 - `demo`: a trading day on Spark; `bench`: our figures beside the alternatives'
 
 `tidegate.cli` puts them together.

@@ -1,12 +1,25 @@
-"""The network of `bench.xroute`: brokers with only a queue between them, and their times."""
+"""What do the routers of the thesis do, without links between them?
 
-from __future__ import annotations
+64 brokers in a transit-stub network with only a queue between them, one producer that advertises
+every document, and 24 consumers at the edge (Chand, "Large scale diffusion of information in
+Publish/Subscribe systems", 2005, section 6.2.3); what consumers register there, and the CPU times
+of brokers.
 
+Patterns end in a named element at least three nodes deep, `//` counted as one (the *m* of Table
+6.1): the generator of the thesis is not printed, and where patterns may end in `*`, one of the
+first thousand covers all others, which its tables exclude.
+"""
+
+import re
 import time
 from collections import deque
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from random import Random
+from typing import Final
 
+from tidegate.lab.workloads.dtds import news
+from tidegate.lab.workloads.xml_patterns import PatternChoices, PatternSource
 from tidegate.overlay.broker import Broker
 from tidegate.overlay.messages import (
     Advertise,
@@ -24,9 +37,7 @@ from tidegate.overlay.settings import Settings
 from tidegate.simulate.size import Sizes
 from tidegate.simulate.topology import transit_stub
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from random import Random
+LEAST: Final = 3  # nodes above and at a leaf
 
 
 @dataclass
@@ -135,13 +146,13 @@ class Overlay:
         }
         return {consumer: own for consumer, own in found.items() if own}
 
-    def tables(self) -> list[int]:
-        """How many filters the routers have that have some, and no consumers."""
+    def tables(self, *, homes: bool = False) -> list[int]:
+        """How many filters the routers have that have some; those with consumers, or the others."""
         found = []
         for name, broker in self.brokers.items():
             links = broker.routing.links
             filters = {f for link in links for f in broker.routing.wanted.of(link).values()}
-            if filters and name not in self.homes:
+            if filters and (name in self.homes) is homes:
                 found.append(len(filters))
         return found
 
@@ -177,3 +188,38 @@ class Overlay:
         for effect in self.brokers[name].handle(link, came):
             if isinstance(effect, Send) and effect.link != "client":
                 yield effect.message, effect.link
+
+
+class Consumers:
+    """What consumers register, one after the other: at whom, and what."""
+
+    def __init__(self, seed: int) -> None:
+        self._source = PatternSource(news(), PatternChoices(), seed)
+        self._random = Random(seed)
+        self._kind = Patterns()
+        self._known: dict[str, PatternFilter] = {}
+
+    def draw(self) -> tuple[int, PatternFilter]:
+        """A consumer, by number, and a pattern."""
+        text = self._source.draw().text
+        while not fits_the_thesis(text):
+            text = self._source.draw().text
+        if text not in self._known:
+            self._known[text] = self._kind.parse(text)
+        return self._random.randrange(Overlay.CONSUMERS), self._known[text]
+
+
+def fits_the_thesis(text: str) -> bool:
+    """Whether all leaves are named, and deep enough."""
+    depth, open_ones, before = 0, [0], ""
+    for piece in [*re.findall(r"//|[/\[\]]|[^/\[\]]+", text), "]"]:
+        if piece == "]":
+            if before == "*" or (before != "]" and depth < LEAST):
+                return False
+            depth = open_ones.pop()
+        elif piece == "[":
+            open_ones.append(depth)
+        elif piece not in ("/", "."):
+            depth += 1
+        before = piece
+    return True

@@ -1,0 +1,15 @@
+"""What do the documents claim, and how is it tried?
+
+- `experiment`: what an experiment is: grid, point, row, plot, claim; `rows`: what one has found
+- `printed`: what the documents print, and where; the data are in `printed.toml`
+- `catalogue`: all experiments, by name
+- `subsumption`: of Jafarpour and others; `negative_spaces`: who finds what redundant
+- `mbd`: of Li and others; `diagrams`: tables of diagrams, filled and merged; `naive_scan`: the
+  table that is scanned
+- `pruning`: of Bittner and Hinze; `pruned_tables`: one broker that prunes; `pruned_lines`: five
+- `parametric`: of Jayaram and others
+- `xnet_routing`: of Chand, on tables that count; `xroute_overlay`: the routers; `xnet_search`: of
+  Chand, on containment; `pattern_sets`: the sets that are searched; `xnet_metric`: of Chand, on
+  similarity
+- `rehearsal`: points that cost time and need nothing, to try a cluster
+"""

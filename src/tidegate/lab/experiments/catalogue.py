@@ -1,0 +1,48 @@
+"""Which experiments are there?"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from tidegate.errors import LabError
+from tidegate.lab.experiments import (
+    mbd,
+    parametric,
+    pruning,
+    rehearsal,
+    subsumption,
+    xnet_metric,
+    xnet_routing,
+    xnet_search,
+)
+from tidegate.lab.experiments.experiment import Experiment
+
+EXPERIMENTS: Final[tuple[Experiment, ...]] = (
+    *subsumption.EXPERIMENTS,
+    *mbd.EXPERIMENTS,
+    *pruning.EXPERIMENTS,
+    *parametric.EXPERIMENTS,
+    *xnet_routing.EXPERIMENTS,
+    *xnet_search.EXPERIMENTS,
+    *xnet_metric.EXPERIMENTS,
+)
+"""Those of the documents, in their order."""
+
+_KNOWN: Final = {each.name: each for each in (*EXPERIMENTS, rehearsal.REHEARSAL)}
+
+
+def chosen(names: Sequence[str]) -> list[Experiment]:
+    """Experiments by their names, or by those of documents; *all* is all of the documents'.
+
+    >>> [each.name for each in chosen(["subsumption"])]
+    ['subsumption-redundant', 'subsumption-choices']
+    """
+    found: dict[str, Experiment] = {}
+    for name in names:
+        own = [each for each in EXPERIMENTS if name in ("all", each.document)]
+        if name in _KNOWN:
+            own = [_KNOWN[name]]
+        if not own:
+            known = ", ".join(["all", *dict.fromkeys(e.document for e in EXPERIMENTS), *_KNOWN])
+            raise LabError(f"there is no experiment {name!r}; there are: {known}")
+        found.update({each.name: each for each in own})
+    return list(found.values())

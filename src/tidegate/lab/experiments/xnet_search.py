@@ -1,0 +1,255 @@
+"""What does it take to find patterns that contain one, or are contained by it?
+
+Chand, "Large scale diffusion of information in Publish/Subscribe systems" (2005), section 6.2.4:
+XSearch in both modes beside one question after the other (`pattern_sets`). *containing* asks what
+covers a pattern (⊆ in the thesis), *contained* what it covers (⊇).
+
+- **xnet-search** (Table 6.7, Figs. 6.12, 6.13): the time of a question, by the size of the set.
+- **xnet-influence** (Figs. 6.14, 6.15): the same, by p// and pλ.
+- **xnet-space** (Table 6.8): nodes of the patterns and of their factorization tree.
+"""
+
+from itertools import islice, pairwise
+from typing import Final
+
+from tidegate.documents.meaning import pattern_of
+from tidegate.documents.parser import parse
+from tidegate.lab.experiments.experiment import (
+    Claim,
+    Experiment,
+    Plot,
+    Point,
+    Row,
+    Size,
+    Verdict,
+    grid,
+)
+from tidegate.lab.experiments.pattern_sets import (
+    BRANCHING,
+    ELLIPSIS,
+    MODES,
+    choices,
+    drawn,
+    filled,
+    mean_ms,
+    one_by_one_ms,
+    unfolded,
+)
+from tidegate.lab.experiments.rows import Rows
+from tidegate.lab.workloads.dtds import news
+from tidegate.lab.workloads.xml_patterns import PatternSource
+from tidegate.papers.xsearch.factorization import FactorizationTree
+
+VARIED: Final = (0.0, 0.05, 0.1, 0.15, 0.2)
+FEW: Final = 3  # questions that are put one by one
+
+
+def search(point: Point, seed: int) -> Row:
+    """Both modes on one set, beside one question after the other, whose answers are compared."""
+    given = choices(float(point["ellipsis"]), float(point["branching"]))
+    patterns = drawn(news(), given, int(point["patterns"]), seed)
+    asked = drawn(news(), given, int(point["questions"]), seed + 1)
+    found = filled(patterns)
+    row: dict[str, float] = {}
+    for mode in MODES:
+        row[mode] = mean_ms(found, mode, asked)
+        row[f"{mode}_linear"] = one_by_one_ms(found, mode, asked, patterns, FEW)
+    return row
+
+
+def space(point: Point, seed: int) -> Row:
+    """The nodes of patterns, and of the tree that they share."""
+    tree, nodes = FactorizationTree(), 0
+    count = int(point["patterns"])
+    for number, each in enumerate(
+        islice(PatternSource(news(), choices(), seed).distinct(), count), 1
+    ):
+        nodes += each.nodes
+        raw = pattern_of(parse(each.text))
+        assert raw is not None
+        tree.add(number, unfolded(raw))
+    return {"nodes": nodes / 1_000, "tree": tree.size / 1_000}
+
+
+# -- claims
+
+
+def _fast(rows: Rows) -> Verdict:
+    most = max(row[mode] for row in rows for mode in MODES)
+    return Verdict.of([most < 50], f"at most {most:.2g} ms, {max(rows.values('patterns')):,}")
+
+
+def _hundred_times(rows: Rows) -> Verdict:
+    times = {
+        (row["patterns"], mode): row[f"{mode}_linear"] / row[mode] for row in rows for mode in MODES
+    }
+    told = f"{min(times.values()):.0f} to {max(times.values()):,.0f} times"
+    return Verdict.of([each > 100 for each in times.values()], told)
+
+
+def _contain_slower(rows: Rows) -> Verdict:
+    last = rows.where(patterns=max(rows.values("patterns")))
+    containing, contained = (last.mean(mode) for mode in MODES)
+    return Verdict.of([containing > contained], f"{containing:.2g} and {contained:.2g} ms")
+
+
+def _opposite(rows: Rows) -> Verdict:
+    plain = rows.where(branching=BRANCHING)
+    change = {
+        mode: plain.where(ellipsis=VARIED[-1]).mean(mode) / plain.where(ellipsis=0.0).mean(mode)
+        for mode in MODES
+    }
+    told = ", ".join(f"{mode} {each:.2f} times" for mode, each in change.items())
+    return Verdict.of([len({each > 1 for each in change.values()}) == 2], told)
+
+
+def _branches(rows: Rows) -> Verdict:
+    plain = rows.where(ellipsis=ELLIPSIS)
+    change = {
+        mode: plain.where(branching=VARIED[-1]).mean(mode) / plain.where(branching=0.0).mean(mode)
+        for mode in MODES
+    }
+    told = ", ".join(f"{mode} {each:.2f} times" for mode, each in change.items())
+    return Verdict.of([each > 1 for each in change.values()], told)
+
+
+def _much_smaller(rows: Rows) -> Verdict:
+    times = [
+        rows.where(patterns=n).mean("nodes") / rows.where(patterns=n).mean("tree")
+        for n in rows.values("patterns")
+    ]
+    met = [times[0] > 2, all(b > a for a, b in pairwise(times))]
+    return Verdict.of(met, ", ".join(f"{each:.1f}" for each in times) + " times")
+
+
+SEARCH = Experiment(
+    "xnet-search",
+    "xnet",
+    "The time to find what contains a pattern or is contained by it, beside one by one.",
+    ("Table 6.7", "Fig. 6.12", "Fig. 6.13"),
+    search,
+    {
+        "small": Size(
+            grid(questions=[20], ellipsis=[ELLIPSIS], branching=[BRANCHING], patterns=[200, 1_000])
+        ),
+        "paper": Size(
+            grid(
+                questions=[1_000],
+                ellipsis=[ELLIPSIS],
+                branching=[BRANCHING],
+                patterns=[1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000],
+            )
+        ),
+    },
+    frozenset({*MODES, *(f"{mode}_linear" for mode in MODES)}),
+    (
+        Plot(
+            "A question to XSearch (Table 6.7, Fig. 6.12); printed times are of a machine of 2005",
+            "patterns",
+            MODES,
+            "patterns",
+            "CPU ms",
+            printed="xnet-table6.7",
+            log_x=True,
+            log_y=True,
+        ),
+        Plot(
+            "One by one (Fig. 6.13)",
+            "patterns",
+            tuple(f"{mode}_linear" for mode in MODES),
+            "patterns",
+            "CPU ms",
+            log_x=True,
+            log_y=True,
+        ),
+    ),
+    (
+        Claim("xnet-search-fast", _fast),
+        Claim("xnet-search-hundred-times", _hundred_times, "Ours asks one by one without parsing."),
+        Claim("xnet-contain-slower", _contain_slower),
+    ),
+)
+
+INFLUENCE = Experiment(
+    "xnet-influence",
+    "xnet",
+    "The time of a question, by how many // and branches there are.",
+    ("Fig. 6.14", "Fig. 6.15"),
+    search,
+    {
+        "small": Size(
+            (
+                *grid(
+                    questions=[20],
+                    ellipsis=[0.0, ELLIPSIS, 0.2],
+                    branching=[BRANCHING],
+                    patterns=[500],
+                ),
+                *grid(questions=[20], ellipsis=[ELLIPSIS], branching=[0.0, 0.2], patterns=[500]),
+            )
+        ),
+        "paper": Size(
+            (
+                *grid(
+                    questions=[1_000], ellipsis=VARIED, branching=[BRANCHING], patterns=[100_000]
+                ),
+                *grid(
+                    questions=[1_000],
+                    ellipsis=[ELLIPSIS],
+                    branching=[0.0, 0.05, 0.15, 0.2],
+                    patterns=[100_000],
+                ),
+            )
+        ),
+    },
+    frozenset({*MODES, *(f"{mode}_linear" for mode in MODES)}),
+    (
+        Plot(
+            "A question by p// (Fig. 6.14)",
+            "ellipsis",
+            MODES,
+            "p//",
+            "CPU ms",
+            where={"branching": BRANCHING},
+        ),
+        Plot(
+            "A question by pλ (Fig. 6.15)",
+            "branching",
+            MODES,
+            "pλ",
+            "CPU ms",
+            where={"ellipsis": ELLIPSIS},
+        ),
+    ),
+    (
+        Claim("xnet-ellipsis-opposite", _opposite),
+        Claim("xnet-fewer-branches", _branches),
+    ),
+)
+
+SPACE = Experiment(
+    "xnet-space",
+    "xnet",
+    "Nodes of patterns, and of the factorization tree that they share.",
+    ("Table 6.8",),
+    space,
+    {
+        "small": Size(grid(patterns=[200, 1_000])),
+        "paper": Size(grid(patterns=[1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000])),
+    },
+    plots=(
+        Plot(
+            "Nodes (Table 6.8)",
+            "patterns",
+            ("nodes", "tree"),
+            "patterns",
+            "thousand nodes",
+            printed="xnet-table6.8",
+            log_x=True,
+            log_y=True,
+        ),
+    ),
+    claims=(Claim("xnet-tree-smaller", _much_smaller),),
+)
+
+EXPERIMENTS = (SEARCH, INFLUENCE, SPACE)

@@ -1,0 +1,7 @@
+"""How are experiments run, anywhere?
+
+- `code`: which code, and which machine, a row comes from
+- `results`: rows on disk, one Parquet file for each point and seed
+- `tasks`: what has to be computed, and how one task does it
+- `job`: all of it as one Spark job, the only module of the lab that knows Spark
+"""

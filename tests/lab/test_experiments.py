@@ -1,0 +1,172 @@
+"""Experiments are whole, and small ones say what the papers say.
+
+There are data for every claim, and columns for every plot.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+
+from tidegate.lab.experiments import (
+    mbd,
+    parametric,
+    pruning,
+    subsumption,
+    xnet_routing,
+    xnet_search,
+)
+from tidegate.lab.experiments.catalogue import EXPERIMENTS
+from tidegate.lab.experiments.experiment import SCALES, Experiment, Point
+from tidegate.lab.experiments.printed import claims, documents, printed
+from tidegate.lab.experiments.rehearsal import REHEARSAL
+from tidegate.lab.experiments.rows import Rows
+
+EVERY = (*EXPERIMENTS, REHEARSAL)
+
+
+@pytest.mark.parametrize("experiment", EVERY, ids=lambda each: each.name)
+def test_a_declaration_is_whole(experiment: Experiment) -> None:
+    assert experiment.document in documents()
+    assert set(experiment.sizes) == set(SCALES)
+    for scale in SCALES:
+        assert experiment.size(scale).points
+    for claim in experiment.claims:
+        assert claims()[claim.name].document == experiment.document
+    for plot in experiment.plots:
+        if plot.printed:
+            theirs = printed(plot.printed)
+            assert all(len(ys) <= len(theirs.x) for ys in theirs.series.values())
+        parameters = set(experiment.size("small").points[0])
+        assert {*plot.by, *plot.where} <= parameters
+
+
+def test_every_claim_is_decided_by_one_experiment() -> None:
+    decided = [claim.name for experiment in EVERY for claim in experiment.claims]
+    assert sorted(decided) == sorted(claims())
+    names = [experiment.name for experiment in EVERY]
+    assert len(names) == len(set(names))
+
+
+def measured(experiment: Experiment, points: Sequence[Point]) -> Rows:
+    """The rows of some points, and no column missing that is drawn or marked as a timing."""
+    rows: list[Mapping[str, Any]] = []
+    for point in points:
+        row = experiment.measure(point, 1)
+        assert experiment.timings <= set(row)
+        assert not set(row) & set(point)
+        rows.append({**point, **row, "seed": 1})
+    for plot in experiment.plots:
+        for row in rows:
+            assert {plot.x, *plot.columns} <= set(row)
+    return Rows(rows)
+
+
+def verdicts(experiment: Experiment, rows: Rows) -> dict[str, str]:
+    return {claim.name: claim.rule(rows).state for claim in experiment.claims}
+
+
+def test_subsumption_finds_more_than_covering_and_less_in_more_dimensions() -> None:
+    own = subsumption.REDUNDANT
+    points = [{**point, "count": 120} for point in own.size("small").points]
+    rows = measured(own, points)
+    found = verdicts(own, rows)
+    assert found["subsumption-more-than-covering"] == "held"
+    assert found["subsumption-fewer-in-more-dimensions"] == "held"
+    assert found["subsumption-rectangles-grow"] == "held"
+    again = own.measure(points[0], 1)
+    assert again["rectangles"] == rows.rows[0]["rectangles"]
+
+
+def test_a_larger_k_finds_no_less() -> None:
+    own = subsumption.WAYS_TO_CHOOSE
+    rows = measured(own, [{**point, "count": 120} for point in own.size("small").points])
+    beyond = [rows.where(k=k, choose="ratio").mean("beyond") for k in (10, 50, 100)]
+    missed = [rows.where(k=k, choose="ratio").mean("missed") for k in (10, 50, 100)]
+    assert beyond == sorted(beyond)
+    assert missed == sorted(missed, reverse=True)
+    assert 0 <= missed[-1] < 0.2
+
+
+def test_diagrams_keep_less_by_covering_and_less_still_by_merging() -> None:
+    own = mbd.TABLES
+    small = [{**p, "count": 1_500, "distinct": 150, "events": 10} for p in own.size("small").points]
+    rows = measured(own, [point for point in small if point["set"] == "A"])
+    left = [rows.where(stage=stage).mean("left") for stage in mbd.STAGES[:4]]
+    assert left == sorted(left, reverse=True)
+    assert left[0] == 1_500
+    assert 0.1 < left[1] / left[0] < 0.5
+    assert left[3] < left[1]
+
+
+def test_advertisements_let_more_be_merged() -> None:
+    own = mbd.THRESHOLD
+    points = [{**p, "events": 60} for p in own.size("small").points if p["count"] == 1_000]
+    rows = measured(own, points)
+    assert own.claims[-1].rule(rows).state == "held"
+    assert all(row["left"] <= row["covered"] for row in rows)
+
+
+def test_one_phase_and_two_keep_the_same() -> None:
+    own = mbd.INSERTION
+    points = [{**p, "count": 400, "asked": 4} for p in own.size("small").points]
+    rows = measured(own, points)
+    assert len(set(rows.values("kept"))) == 1
+    assert rows.rows[0]["at"] == [4, 20, 100, 200, 400]
+
+
+def test_pruning_saves_memory_before_it_lets_much_through() -> None:
+    own = pruning.BROKER
+    points = [{**p, "count": 600, "events": 300, "asked": 2} for p in own.size("small").points]
+    rows = measured(own, [point for point in points if point["classes"] in ("1", "3")])
+    for row in rows:
+        for column in ("removed", "matching"):
+            assert row[column] == sorted(row[column])
+        assert row["removed"][0] == 0
+        assert row["removed"][-1] == 1
+        assert 0.3 < row["cutoff"] < 1
+        assert 0.4 < row["relief"] < 1
+
+
+def test_a_line_that_prunes_carries_more_and_delivers_the_same() -> None:
+    own = pruning.LINE
+    [point] = [p for p in own.size("small").points if p["classes"] == "3"]
+    [row] = measured(own, [{**point, "count": 100, "learned": 100, "events": 30}])
+    assert row["carried"] == sorted(row["carried"])
+    assert row["removed"][-1] == 1
+
+
+def test_an_update_takes_fewer_messages_than_a_new_subscription() -> None:
+    own = parametric.REACTION
+    points = [
+        {**point, "clients": 10, "lasting": 0.1}
+        for point in own.size("small").points
+        if (point["workload"], point["index"], point["rate"]) == ("trading", "boxes", 100)
+    ]
+    rows = measured(own, points)
+    ours, theirs = (
+        rows.where(strategy=each).mean("messages") for each in ("parametric", "subscribe first")
+    )
+    assert ours < theirs
+    assert all(row["lost"] == 0 for row in rows)
+
+
+def test_counting_tables_get_smaller_beside_simple_ones() -> None:
+    own = xnet_routing.TABLES
+    points = [{**p, "documents": 1} for p in own.size("small").points if p["population"] != 1_000]
+    rows = measured(own, points)
+    found = {claim.name: claim for claim in own.claims}
+    assert found["xnet-ratio-falls"].rule(rows).state == "held"
+    assert found["xnet-at-consumers"].rule(rows).state == "held"
+    managed = measured(
+        xnet_routing.MANAGEMENT, [{"tried": 3, "protocol": "XNet", "population": 50}]
+    )
+    assert 0 <= managed.rows[0]["duplicates"] <= 1
+
+
+def test_patterns_share_a_tree_and_searches_answer_as_one_by_one() -> None:
+    rows = measured(xnet_search.SPACE, [{"patterns": 100}, {"patterns": 400}])
+    assert xnet_search.SPACE.claims[0].rule(rows).state in ("held", "partly")
+    assert rows.where(patterns=400).mean("tree") < rows.where(patterns=400).mean("nodes")
+    point = {"questions": 5, "ellipsis": 0.05, "branching": 0.1, "patterns": 60}
+    measured(xnet_search.SEARCH, [point])  # which compares answers itself
