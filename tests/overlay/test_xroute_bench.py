@@ -56,7 +56,7 @@ def test_failures_on_a_small_scale(monkeypatch: pytest.MonkeyPatch) -> None:
         xroute_failures, "PRINTED", dict.fromkeys((("b2", 5, 20), ("b19", 5, 20)), 1.0)
     )
     monkeypatch.setattr(xroute_failures, "RECORDS", 3)
-    found = list(xroute_failures.run(xroute.Consumers(seed=6)))
+    found = list(xroute_failures.run(Consumers(seed=6)))
     assert len(found) == 5
     assert all(figure.ours > 0 for figure in found)
     assert found[-1].baseline is not None
