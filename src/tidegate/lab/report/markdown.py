@@ -37,7 +37,7 @@ def _head(found: Sequence[Finding]) -> Iterator[str]:
     held = sum(state(each) == "held" for each in decided)
     yield "# Results\n"
     yield f"**{held} of {len(decided)} claims hold.** This file is written by `tidegate lab report`"
-    yield "from the rows of `tidegate lab run`; [the lab](lab.md) says how. Counts are exact; times"
+    yield "from the rows of `tidegate lab run`. Counts are exact; times"
     yield "are CPU times, one task at a time on a core.\n"
     yield f"| document | {' | '.join(STATES)} |"
     yield f"|---|{'---:|' * len(STATES)}"
