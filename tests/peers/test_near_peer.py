@@ -22,7 +22,8 @@ from tidegate.peers.near_messages import (
     Probe,
     Release,
 )
-from tidegate.peers.near_peer import NearPeer, NearSettings
+from tidegate.peers.near_peer import NearPeer
+from tidegate.peers.near_settings import NearSettings
 from tidegate.peers.simulation import Simulation
 
 SEEDS = st.integers(0, 10**6)

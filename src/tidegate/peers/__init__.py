@@ -19,7 +19,8 @@ Peers that find their place in a tree by containment:
   when others are gone
 - `simulation`: what happens in a network of peers that find each other
 - `relations`, `hierarchy`: the same tree of tens of thousands of peers, without messages
-- `near_messages`, `near_peer`: peers that choose those that are nearest, as a protocol
+- `near_settings`, `near_messages`, `looking`, `near_peer`: peers that choose the nearest ones,
+  as a protocol
 - `scenario`, `outcome`, `picture`: such a network from a file, in figures, and drawn
 
 And what can be known of documents beforehand:

@@ -21,11 +21,12 @@ Invariant, at rest: a peer is chosen by exactly those who have chosen it.
 """
 
 from collections.abc import Callable
-from dataclasses import astuple, dataclass, field
+from dataclasses import astuple
 from typing import Any, Final, TypeAlias
 
 from tidegate.errors import TidegateError
 from tidegate.overlay.filter import Filter, Kind, Plain
+from tidegate.peers.looking import Looking
 from tidegate.peers.messages import (
     Connect,
     Contacts,
@@ -55,68 +56,13 @@ from tidegate.peers.near_messages import (
     Probe,
     Release,
 )
-from tidegate.peers.peer import Peer, Settings, drawn
+from tidegate.peers.near_settings import NearSettings
+from tidegate.peers.peer import Peer, drawn
 
 Metric: TypeAlias = Callable[[Filter, Filter], float]
 """How near two filters are, from 0 to 1."""
 FORMAT: Final = 1  # of snapshots
 _PROBES: Final = 10_000  # that a peer knows again
-
-
-@dataclass(frozen=True, slots=True)
-class NearSettings(Settings):
-    """How neighbours are chosen; all peers should have the same ones. Times are in ticks."""
-
-    near: int = 5
-    """n: how many peers are chosen for being near."""
-    random: int = 1
-    """r: how many are chosen at random."""
-    limit: int = 0
-    """How many neighbours a peer has at most; 0: any number."""
-    gathered: bool = False
-    """Whether replies are gathered on the way back."""
-    gather: int = 4
-    """How long replies are waited for; if they are gathered, by those furthest away."""
-    reach: int = 8
-    """How many steps away replies are gathered, about."""
-
-    def __post_init__(self) -> None:
-        super(NearSettings, self).__post_init__()
-        if self.near < 0 or self.random < 0 or self.near + self.random < 1:
-            raise TidegateError("a peer chooses at least 1 neighbour")
-        if self.limit and self.limit < self.near + self.random:
-            raise TidegateError("a limit of neighbours leaves room for those one chooses oneself")
-        if self.gather < 1 or self.reach < 1:
-            raise TidegateError("gather and reach are at least 1")
-
-    @property
-    def mend_time(self) -> int:
-        """How long it takes, at most, until whoever is gone has been replaced."""
-        probing = self.gather * (self.reach + 1) if self.gathered else self.gather
-        return 2 * self.gather + probing + 2 * self.gather  # asked; probed; chosen
-
-
-@dataclass(slots=True)
-class Looking:
-    """A search for neighbours: of one's own, or of somebody whose replies are gathered."""
-
-    deadline: int
-    source: str | None = None  # where what is gathered goes; None: it is one's own
-    waiting: set[str] = field(default_factory=set)
-    found: dict[str, Candidate] = field(default_factory=dict)
-    others: set[str] = field(default_factory=set)
-
-    def plain(self) -> Plain:
-        """All of it as plain data."""
-        found = [list(astuple(each)) for each in self.found.values()]
-        return [self.deadline, self.source, sorted(self.waiting), found, sorted(self.others)]
-
-    @classmethod
-    def read(cls, plain: Plain) -> "Looking":
-        """The search that was written so."""
-        deadline, source, waiting, found, others = plain
-        candidates = {each[0]: Candidate(*each) for each in found}
-        return cls(deadline, source, set(waiting), candidates, set(others))
 
 
 class NearPeer(Peer):

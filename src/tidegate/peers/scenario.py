@@ -20,7 +20,8 @@ from tidegate.overlay.filter import Event, Filter
 from tidegate.overlay.patterns import Patterns
 from tidegate.peers.branch import TreeSettings
 from tidegate.peers.history import History
-from tidegate.peers.near_peer import NearPeer, NearSettings
+from tidegate.peers.near_peer import NearPeer
+from tidegate.peers.near_settings import NearSettings
 from tidegate.peers.outcome import Network, Outcome, outcome
 from tidegate.peers.proximity import Measure, Proximity
 from tidegate.peers.simulation import TICK, Simulation
