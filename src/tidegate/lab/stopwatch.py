@@ -1,7 +1,7 @@
 """How long did it take, on one core?
 
-CPU seconds of this process, because the machine may be busy with other things, with the garbage
-collector kept out of it.
+A timing is CPU seconds of this process, because the machine may be busy with other things, with the
+garbage collector kept out of it.
 """
 
 import gc
