@@ -68,7 +68,7 @@ def verdicts(experiment: Experiment, rows: Rows) -> dict[str, str]:
 
 def test_subsumption_finds_more_than_covering_and_less_in_more_dimensions() -> None:
     own = subsumption.REDUNDANT
-    points = [{**point, "count": 120} for point in own.size("small").points]
+    points = [{**point, "count": 250} for point in own.size("small").points]
     rows = measured(own, points)
     found = verdicts(own, rows)
     assert found["subsumption-more-than-covering"] == "held"
@@ -101,7 +101,8 @@ def test_diagrams_keep_less_by_covering_and_less_still_by_merging() -> None:
 
 def test_advertisements_let_more_be_merged() -> None:
     own = mbd.THRESHOLD
-    points = [{**p, "events": 60} for p in own.size("small").points if p["count"] == 1_000]
+    small = [point for point in own.size("small").points if point["count"] == 1_000]
+    points = [{**point, "count": 300, "events": 60} for point in small]
     rows = measured(own, points)
     assert own.claims[-1].rule(rows).state == "held"
     assert all(row["left"] <= row["covered"] for row in rows)
