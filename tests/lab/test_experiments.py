@@ -68,7 +68,7 @@ def verdicts(experiment: Experiment, rows: Rows) -> dict[str, str]:
 
 def test_subsumption_finds_more_than_covering_and_less_in_more_dimensions() -> None:
     own = subsumption.REDUNDANT
-    points = [{**point, "count": 250} for point in own.size("small").points]
+    points = [{**point, "count": 400} for point in own.size("small").points]
     rows = measured(own, points)
     found = verdicts(own, rows)
     assert found["subsumption-more-than-covering"] == "held"
