@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 BUCKET = "rules"
+PROCESS = Path(__file__).with_name("object_process.py")
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,7 @@ class ObjectServer:
 @contextmanager
 def serving(folder: Path) -> Iterator[ObjectServer]:
     log = folder / "log"
-    command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", "0"]
+    command = [sys.executable, str(PROCESS), "-H", "127.0.0.1", "-p", "0"]
     own = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
     with log.open("wb") as out, subprocess.Popen(command, stdout=out, stderr=out, env=own) as run:
         try:
