@@ -5,6 +5,7 @@ an event travels only where somebody wants it. From the bottom up:
 
 - `filter`: what a broker has to know about filters, of whatever kind
 - `attribute_filter`: filters on attributes, which is what Tidegate's language says
+- `conjunction`: exactly what two of them match both
 - `attribute_template`: filters on attributes with parameters
 - `attribute_events`: how events are written that are attributes with values
 - `attribute_index`: which of many filters on attributes match, cover or overlap
