@@ -28,6 +28,7 @@ from tidegate.commands.statistics import statistics
 from tidegate.commands.status import status
 from tidegate.commands.subs import subs
 from tidegate.commands.subscribe import subscribe
+from tidegate.commands.token import token
 from tidegate.commands.tour import tour
 from tidegate.console import out
 
@@ -54,6 +55,7 @@ for command in (
     publish,
     subscribe,
     status,
+    token,
     network,
     peers,
     tour,

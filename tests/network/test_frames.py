@@ -212,8 +212,8 @@ def test_hostile_bytes_have_an_answer() -> None:
     sent: list[bytes] = []
     broker = Broker("a", Attributes())
     driver = Driver(broker, None, Limits(frame=10_000), lambda _, data: sent.append(data))
-    driver.up("mallory", client=True)
-    driver.up("b", client=False)
+    driver.up("mallory", True)
+    driver.up("b", False)
     events = payloads_of([payload({"price": i, "side": "x"}, KIND) for i in range(5)])
     good = [control_frame(message, KIND) for message in MESSAGES]
     good += [events_frame([1, 2, 3, 4, 5], names, events) for names in ([], ["b/x"] * 5)]

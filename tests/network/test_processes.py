@@ -19,6 +19,7 @@ from tidegate.cli import app
 from tidegate.errors import TidegateError
 from tidegate.network.client import status
 from tidegate.network.process import read_setup
+from tidegate.overlay.attributes import Attributes
 
 MAIN = [sys.executable, "-c", "from tidegate.cli import main; main()"]
 
@@ -112,9 +113,9 @@ def test_a_scenario_runs_as_processes() -> None:
             ["broker", "--name", "a", "--listen", "127.0.0.1:0", "--neighbour", "b"],
             "NAME=ADDRESS",
         ),
-        (["status", "127.0.0.1:1"], "cannot be reached"),
-        (["publish", "127.0.0.1:1"], "cannot be reached"),
-        (["subscribe", "127.0.0.1:1", "price < 10"], "cannot be reached"),
+        (["status", "127.0.0.1:1", "--wait", "0"], "cannot be reached"),
+        (["publish", "127.0.0.1:1", "--wait", "0"], "cannot be reached"),
+        (["subscribe", "127.0.0.1:1", "price < 10", "--wait", "0"], "cannot be reached"),
     ],
 )
 def test_what_cannot_be_is_said_without_a_traceback(arguments: list[str], why: str) -> None:
@@ -139,7 +140,7 @@ def test_a_file_describes_a_broker(tmp_path: Path) -> None:
         """,
         encoding="utf-8",
     )
-    setup = read_setup(path)
+    setup = read_setup(path, Attributes())
     assert (setup.name, setup.listen.port, setup.storage) == ("a", 7400, Path("kept"))
     assert setup.settings.advertisements
     assert setup.neighbours["b"].port == 7401
@@ -161,6 +162,6 @@ def test_a_file_that_describes_none(tmp_path: Path, text: str, why: str) -> None
     path = tmp_path / "broker.toml"
     path.write_text(text, encoding="utf-8")
     with pytest.raises(TidegateError, match=why):
-        read_setup(path)
+        read_setup(path, Attributes())
     with pytest.raises(TidegateError, match="cannot be read"):
-        read_setup(tmp_path / "nowhere.toml")
+        read_setup(tmp_path / "nowhere.toml", Attributes())

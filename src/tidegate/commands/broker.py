@@ -9,7 +9,8 @@ import typer
 from rich.markup import escape
 
 from tidegate.commands.options import SchemaOption, read_schema, refusals
-from tidegate.console import out
+from tidegate.commands.reaching import AuthorityOption, CertificateOption, KeyOption, read_tls
+from tidegate.console import err, out
 from tidegate.errors import TidegateError
 
 
@@ -34,6 +35,13 @@ def broker(
         bool,
         typer.Option("--anywhere", help="Listen on addresses that other machines can reach."),
     ] = False,
+    authority: AuthorityOption = None,
+    certificate: CertificateOption = None,
+    key: KeyOption = None,
+    accept: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="With TLS: a broker that may link to it; repeatable."),
+    ] = None,
     schema: SchemaOption = None,
     config: Annotated[
         Path | None, typer.Option(metavar="BROKER.toml", help="A file that says all of this.")
@@ -47,8 +55,9 @@ def broker(
     from tidegate.overlay.settings import Settings
 
     with refusals():
+        kind = Attributes(read_schema(schema))
         if config is not None:
-            setup = read_setup(config)
+            setup = read_setup(config, kind)
         elif listen is None or name is None:
             raise TidegateError("a broker needs --listen HOST:PORT and --name, or --config")
         else:
@@ -66,7 +75,13 @@ def broker(
             setup = replace(setup, policy=Choice(policy))
         if advertisements:
             setup = replace(setup, settings=Settings(advertisements=True))
-        kind = Attributes(read_schema(schema))
+        setup = replace(
+            setup,
+            tls=read_tls(authority, certificate, key) or setup.tls,
+            brokers=(*setup.brokers, *(accept or ())),
+        )
+        say = f"broker {setup.name} prepares; the first time this takes half a minute"
+        err.print(say, markup=False)
         asyncio.run(live(setup, kind, lambda server: _ready(server.name, str(server.address))))
 
 

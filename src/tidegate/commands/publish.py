@@ -4,13 +4,24 @@ import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from tidegate.commands.options import refusals
+from tidegate.commands.reaching import (
+    AuthorityOption,
+    CertificateOption,
+    KeyOption,
+    TokenOption,
+    WaitOption,
+    read_tls,
+)
 from tidegate.console import err, out
 from tidegate.errors import TidegateError
+
+if TYPE_CHECKING:
+    from tidegate.network.sync_client import SyncClient
 
 _AT_ONCE = 1_000
 
@@ -27,6 +38,11 @@ def publish(
     advertise: Annotated[
         str | None, typer.Option(metavar="FILTER", help="What is going to be published.")
     ] = None,
+    authority: AuthorityOption = None,
+    certificate: CertificateOption = None,
+    key: KeyOption = None,
+    token: TokenOption = "",
+    wait: WaitOption = 10.0,
 ) -> None:
     """Publish events, and wait until the broker has taken them."""
     from tidegate.network.sync_client import connect  # loads the engine
@@ -35,16 +51,23 @@ def publish(
         if news != "connected":
             err.print(f"{news}: {why}", markup=False)
 
-    with refusals(), connect(address, name=name, watch=watch) as client:
-        if advertise is not None:
-            client.advertise(advertise)
-        count = 0
-        for events in _batches(path):
-            client.publish_many(events)
-            count += len(events)
-        client.confirmed()
-        refused = len(client.client.refused)
-        out.print(f"published {count:,} events" + ("; some were refused" if refused else ""))
+    with refusals():
+        tls = read_tls(authority, certificate, key)
+        how = {"name": name, "watch": watch, "tls": tls, "token": token, "patience": wait}
+        with connect(address, **how) as client:
+            _publish(client, path, advertise)
+
+
+def _publish(client: "SyncClient", path: Path | None, advertise: str | None) -> None:
+    if advertise is not None:
+        client.advertise(advertise)
+    count = 0
+    for events in _batches(path):
+        client.publish_many(events)
+        count += len(events)
+    client.confirmed()
+    refused = len(client.client.refused)
+    out.print(f"published {count:,} events" + ("; some were refused" if refused else ""))
 
 
 def _batches(path: Path | None) -> Iterator[list[dict[str, Any]]]:

@@ -9,18 +9,33 @@ from rich.markup import escape
 from rich.table import Table
 
 from tidegate.commands.options import refusals
+from tidegate.commands.reaching import (
+    AuthorityOption,
+    CertificateOption,
+    KeyOption,
+    TokenOption,
+    WaitOption,
+    read_tls,
+)
 from tidegate.console import out
 
 
 def status(
     address: Annotated[str, typer.Argument(metavar="ADDRESS", help="The broker: HOST:PORT.")],
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    name: Annotated[str, typer.Option(help="Who asks.")] = "status",
+    authority: AuthorityOption = None,
+    certificate: CertificateOption = None,
+    key: KeyOption = None,
+    token: TokenOption = "",
+    wait: WaitOption = 10.0,
 ) -> None:
     """Print how a broker fares: its links, its tables, and what it has counted."""
     from tidegate.network.client import status as ask  # loads the engine
 
     with refusals():
-        found = asyncio.run(ask(address))
+        tls = read_tls(authority, certificate, key)
+        found = asyncio.run(ask(address, name=name, tls=tls, token=token, patience=wait))
     if as_json:
         print(json.dumps(found))
         return

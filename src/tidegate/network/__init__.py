@@ -12,8 +12,10 @@ The brokers of `overlay` as processes of a machine. From the bottom up:
 - `control_frames`: messages that are no events
 - `limits`: how much may be asked of a broker; `address`: where it is
 - `gathering`: events that wait to be handled together
+- `tls`: who is at the other end, and who else can read it; `rights`: what a client may do;
+  `guard`: who is let in, and as whom
 - `driver`: frames become inputs of a broker, and its effects frames, without sockets
-- `connection`: one connection; `server`: a broker with its connections
+- `connection`: one connection; `door`: where they come in; `server`: a broker with its connections
 - `warming`: compile what will be needed; `process`: a broker's life, and the file that describes it
 - `notification`: what a subscriber gets; `client`, `sync_client`: who gets it
 """

@@ -17,23 +17,25 @@ broker has taken all.
 
 import asyncio
 import random
+import ssl
 import uuid
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any, Final, Literal
 
 import msgspec
 
 from tidegate.capsules import speaks_arrow, table_of
-from tidegate.errors import FrameError, LinkError, SubscriptionError
+from tidegate.errors import FrameError, LinkError, SubscriptionError, TidegateError
 from tidegate.network.address import Address, read_address
-from tidegate.network.connection import Connection
+from tidegate.network.connection import Connection, Owner
 from tidegate.network.control_frames import control_frame, read_control
 from tidegate.network.event_frames import events_frame, payloads_of, read_events_frame
 from tidegate.network.frames import Frame, Sort, frame
 from tidegate.network.notification import MANY, Notification, Subscription
-from tidegate.network.opening import VERSION, Opened, Opening, read_opened, say
+from tidegate.network.opening import VERSION, Opened, Opening, Role, read_opened, say
 from tidegate.network.payloads import payload, read_events
+from tidegate.network.tls import Tls
 from tidegate.overlay import client as protocol
 from tidegate.overlay.attributes import Attributes
 from tidegate.overlay.conversation import Told
@@ -49,6 +51,8 @@ _AT_ONCE: Final = 1_000  # events in one frame, at most
 _HANDSHAKE: Final = 10.0  # seconds that a broker may take to answer
 _FIRST_PAUSE: Final = 0.05  # seconds before it connects again
 _LONGEST_PAUSE: Final = 5.0
+_WAITING: Final = 0.1  # seconds between two attempts to reach a broker that is not there yet
+_PARTING: Final = 2.0  # seconds that the other side has to say that TLS ends
 _PLACE_TAKEN: Final = "another connection has taken its place"
 
 
@@ -68,11 +72,17 @@ class Client:
         kind: Kind,
         watch: Watch | None = None,
         unconfirmed: int = 100_000,
+        tls: Tls | None = None,
+        token: str = "",
     ) -> None:
+        if token and tls is None:
+            raise TidegateError("a token is said over TLS only: give tls, too")
         self.name: Final = name
         self.kind: Final = kind
         self.refused: Final[deque[str]] = deque(maxlen=100)  # why events were not taken
         self._address = address
+        self._tls = None if tls is None else tls.for_client()
+        self._token = token
         self._watch = watch
         self._unconfirmed = unconfirmed
         language = kind if isinstance(kind, Language) else None
@@ -193,7 +203,7 @@ class Client:
             self._task.cancel()
         if self._connection is not None:
             self._connection.close("the client goes")
-            await asyncio.wait([self._connection.closed], timeout=2.0)
+            await asyncio.wait([self._connection.closed], timeout=_PARTING)
             self._connection.cut("the client goes")
         self._fail("the client was closed")
 
@@ -232,14 +242,8 @@ class Client:
             connection.send(frame(Sort.HEARTBEAT))
 
     async def _connect(self) -> None:
-        loop = asyncio.get_running_loop()
         self._opened = None
-        try:
-            _, made = await loop.create_connection(
-                lambda: Connection(self, dialed=True), *self._address
-            )
-        except OSError as error:
-            raise LinkError(f"{self._address} cannot be reached: {error.strerror}") from None
+        made = await _dial(self._address, self, self._tls)
         self._connection = made
         try:
             async with asyncio.timeout(_HANDSHAKE):
@@ -262,7 +266,7 @@ class Client:
 
     def made(self, connection: Connection) -> None:
         """There is a connection."""
-        connection.send(say(Opening(VERSION, "client", self.name)))
+        connection.send(say(_opening("client", self.name, self._token)))
 
     def lost(self, connection: Connection) -> None:
         """A connection is no more."""
@@ -385,40 +389,96 @@ async def connect(
     kind: Kind | None = None,
     watch: Watch | None = None,
     unconfirmed: int = 100_000,
+    tls: Tls | None = None,
+    token: str = "",
+    patience: float = 0.0,
 ) -> Client:
     """A client of the broker at an address.
 
-    A client without a name gets one that nobody else has. `watch` is told when the connection is
-    lost and there again, and when an event was refused.
+    A client without a name gets one that nobody else has; one with a certificate or a token has the
+    name that belongs to it. `watch` is told when the connection is lost and there again, and when
+    an event was refused. A broker that is not there yet is waited for, `patience` seconds.
     """
+    if tls is not None and not name:
+        raise TidegateError("a client that uses TLS says its name, as the broker knows it")
     own = name or f"client-{uuid.uuid4().hex[:12]}"
-    client = Client(read_address(address), own, kind or Attributes(), watch, unconfirmed)
-    await client.start()
+    where = read_address(address)
+    client = Client(where, own, kind or Attributes(), watch, unconfirmed, tls, token)
+    await _patiently(client.start, patience)
     return client
 
 
-async def status(address: str) -> dict[str, Any]:
-    """How the broker at an address fares."""
-    asked = _Asked()
-    loop = asyncio.get_running_loop()
+async def status(
+    address: str,
+    *,
+    name: str = "status",
+    tls: Tls | None = None,
+    token: str = "",
+    patience: float = 0.0,
+) -> dict[str, Any]:
+    """How the broker at an address fares; it is waited for, `patience` seconds."""
     where = read_address(address)
-    try:
-        await loop.create_connection(lambda: Connection(asked, dialed=True), *where)
-    except OSError as error:
-        raise LinkError(f"{where} cannot be reached: {error.strerror}") from None
+    context = None if tls is None else tls.for_client()
+    if token and tls is None:
+        raise TidegateError("a token is said over TLS only: give tls, too")
+    asked = _Asked(_opening("status", name, token))
+    await _patiently(lambda: _dial(where, asked, context), patience)
     return await asyncio.wait_for(asked.answer, 10.0)
+
+
+def _opening(role: Role, name: str, token: str) -> Opening:
+    return Opening(VERSION, role, name, token=token or msgspec.UNSET)
+
+
+async def _dial(address: Address, owner: Owner, tls: ssl.SSLContext | None) -> Connection:
+    """A connection to a broker; `UnreachableError` if there is none."""
+    loop = asyncio.get_running_loop()
+    try:
+        _, made = await loop.create_connection(
+            lambda: Connection(owner, dialed=True),
+            *address,
+            ssl=tls,
+            ssl_shutdown_timeout=None if tls is None else _PARTING,
+        )
+    except ssl.SSLError as error:
+        why = getattr(error, "verify_message", "") or error.reason or error.strerror
+        raise LinkError(f"TLS with {address} cannot be: {why}") from None
+    except OSError as error:
+        raise UnreachableError(
+            f"{address} cannot be reached: {error.strerror or 'it does not answer'}"
+        ) from None
+    return made
+
+
+async def _patiently(connect: Callable[[], Awaitable[object]], patience: float) -> None:
+    """Connect, if need be again and again, for so many seconds."""
+    loop = asyncio.get_running_loop()
+    end = loop.time() + patience
+    while True:
+        try:
+            await connect()
+            return
+        except UnreachableError:
+            if loop.time() >= end:
+                raise
+            await asyncio.sleep(_WAITING)
+
+
+class UnreachableError(LinkError):
+    """Nobody listens at an address, or not yet."""
 
 
 class _Asked:
     """Whoever asks for the status of a broker."""
 
-    def __init__(self) -> None:
+    def __init__(self, opening: Opening) -> None:
+        self._opening = opening
         self.answer: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
 
     def made(self, connection: Connection) -> None:
         """There is a connection."""
         connection.frames.longest = 2**30
-        connection.send(say(Opening(VERSION, "status", "status")))
+        connection.send(say(self._opening))
 
     def came(self, connection: Connection, came: Frame) -> None:
         """A frame has come."""

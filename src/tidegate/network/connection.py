@@ -5,10 +5,11 @@ comes, and bytes that wait to be sent are watched. Nothing here waits.
 """
 
 import asyncio
-from typing import Protocol
+from typing import Any, Protocol
 
 from tidegate.errors import FrameError
 from tidegate.network.frames import FIRST, Frame, Frames, Sort, frame
+from tidegate.network.tls import names_of
 
 
 class Owner(Protocol):
@@ -50,6 +51,19 @@ class Connection(asyncio.Protocol):
     def waiting(self) -> int:
         """How many bytes wait to be sent."""
         return 0 if self._transport is None else self._transport.get_write_buffer_size()
+
+    @property
+    def is_encrypted(self) -> bool:
+        """Whether nobody else can read it."""
+        return self._about("sslcontext") is not None
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The names in the certificate of whoever is at the other end."""
+        return names_of(self._about("peercert"))
+
+    def _about(self, what: str) -> Any:
+        return None if self._transport is None else self._transport.get_extra_info(what)
 
     @property
     def is_open(self) -> bool:

@@ -27,6 +27,7 @@ from tidegate.network.frames import Frame, Sort, frame
 from tidegate.network.gathering import Gathered, Gathering, batch_of
 from tidegate.network.limits import Limits
 from tidegate.network.payloads import payload, read_events, write
+from tidegate.network.rights import Restricted, Rights
 from tidegate.overlay.broker import Broker
 from tidegate.overlay.filter import Filter
 from tidegate.overlay.messages import (
@@ -65,16 +66,25 @@ class Driver:
         self._limits = limits
         self._send = send
         self._effects: list[Effect] = []
+        self._restricted: dict[str, Restricted] = {}
         self._answers: list[tuple[str, bytes]] = []  # to be sent behind the effects
 
     # -- links
 
-    def up(self, link: str, *, client: bool) -> str | None:
-        """A link has come up; why it cannot be, if it cannot."""
+    def up(self, link: str, client: bool, rights: Rights | None = None) -> str | None:
+        """A link has come up; why it cannot be, if it cannot. Without rights, it may do all."""
         known = self.broker.routing.links.get(link)
         if known is not None and known.client != client:
             return f"{link} is the name of a {'client' if known.client else 'broker'} here"
         self.down(link)
+        self._restricted.pop(link, None)
+        if rights is not None:
+            own = self._restricted[link] = Restricted(rights)
+            if known is not None and (
+                own.exceeded(Change, self.broker.routing.wanted.of(link))
+                or own.exceeded(Advertise, self._offered(link))
+            ):
+                self.forget(link)  # it was told when there were other rights
         self._handle(link, LinkUp(client))
         return None
 
@@ -133,6 +143,11 @@ class Driver:
         events = read_events(came.payloads, self.broker.kind)
         last = max(came.numbers, default=0)
         bad = {i for i, event in enumerate(events) if isinstance(event, TidegateError)}
+        own = self._restricted.get(link)
+        for i, event in enumerate(events):
+            if own is not None and i not in bad and not own.may_publish(event):
+                bad.add(i)
+                events[i] = TidegateError("the event is not among what its publisher may publish")
         if bad:
             for i in sorted(bad):
                 self._refuse(link, came.numbers[i], str(events[i]))
@@ -156,7 +171,21 @@ class Driver:
                 reason = f"a client may have {most:,} subscriptions"
                 self._refuse_change(link, Change, message.seq, reason)
                 return
-        self._handle(link, message)
+        own = self._restricted.get(link)
+        if own is not None and isinstance(message, Change | Advertise):
+            self._restrict(link, own, message)
+        else:
+            self._handle(link, message)
+
+    def _restrict(self, link: str, own: Restricted, message: Told) -> None:
+        """Let the broker have what a client may have of what it asks for."""
+        try:
+            within = own.restrict(message)
+        except TidegateError as error:
+            self._refuse_change(link, type(message), message.seq, str(error))
+            return
+        self._handle(link, within)
+        own.remember(message, self._registered(link, type(message)))
 
     def _refuse_change(self, link: str, of: type[Told], seq: int, reason: str) -> None:
         """Refuse a change: its number is used up, by one that changes nothing."""
@@ -172,9 +201,12 @@ class Driver:
         self._effects += self.broker.handle(link, came)
 
     def _known(self, link: str, of: type[Told], own: int) -> Filter:
-        if of is Change:
-            return self.broker.routing.wanted.of(link)[own]
-        return self._offered(link)[own]
+        if link in self._restricted:
+            return self._restricted[link].told(of, own)
+        return self._registered(link, of)[own]
+
+    def _registered(self, link: str, of: type[Told]) -> dict[int, Filter]:
+        return self.broker.routing.wanted.of(link) if of is Change else self._offered(link)
 
     def _offered(self, link: str) -> dict[int, Filter]:
         return self.broker.routing.offered[link].filters

@@ -21,12 +21,13 @@ Role = Literal["client", "broker", "status"]
 
 
 class Opening(msgspec.Struct, frozen=True):
-    """What the side says that has connected."""
+    """What the side says that has connected; a client may say a token (see `guard`)."""
 
     version: int
     role: Role
     name: str
     features: list[str] = []
+    token: str | msgspec.UnsetType = msgspec.UNSET
 
 
 class Opened(msgspec.Struct, frozen=True):

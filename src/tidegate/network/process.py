@@ -14,6 +14,19 @@ A file describes one broker:
 
     [limits]
     buffer = 67108864
+
+    [tls]                             # none: nobody is asked who they are
+    certificate = "a.pem"
+    key = "a.key"
+    authority = "authority.pem"
+    brokers = ["c"]                   # that may link to it, beside its neighbours
+
+    [roles.trader]                    # what is not said is nothing
+    see = "market = 'NYSE'"
+    publish = "TRUE"
+
+    [clients]
+    ann = { role = "trader", token = "SHA-256 of it" }
 """
 
 import asyncio
@@ -29,9 +42,12 @@ from typing import Any
 from tidegate.errors import TidegateError
 from tidegate.network.address import Address, read_address
 from tidegate.network.disk import Disk
+from tidegate.network.guard import Guard, Known, read_clients
 from tidegate.network.limits import Limits
 from tidegate.network.server import Server
+from tidegate.network.tls import Tls
 from tidegate.network.warming import warm
+from tidegate.overlay.attributes import Attributes
 from tidegate.overlay.broker import Broker
 from tidegate.overlay.filter import Kind
 from tidegate.overlay.policy import Choice
@@ -52,14 +68,30 @@ class Setup:
     limits: Limits = field(default_factory=Limits)
     snapshot: int = 10_000
     anywhere: bool = False
+    tls: Tls | None = None
+    brokers: tuple[str, ...] = ()
+    clients: Mapping[str, Known] | None = None
+
+    def guard(self) -> Guard | None:
+        """Who asks everybody who they are, if anybody does."""
+        if self.tls is None:
+            if self.brokers or self.clients is not None:
+                raise TidegateError("who is let in can be said with TLS only: give [tls], too")
+            return None
+        return Guard(self.tls, frozenset((*self.neighbours, *self.brokers)), self.clients)
 
 
 _TEXTS = {"name", "listen", "storage", "policy"}
-_KNOWN = _TEXTS | {"advertisements", "snapshot", "anywhere", "neighbours", "limits"}
+_TABLES = {"neighbours", "limits", "tls", "roles", "clients"}
+_KNOWN = _TEXTS | _TABLES | {"advertisements", "snapshot", "anywhere"}
+_TLS = {"certificate", "key", "authority"}
 
 
-def read_setup(path: Path) -> Setup:
-    """The broker that a file describes; `TidegateError` names the key that is wrong."""
+def read_setup(path: Path, kind: Attributes) -> Setup:
+    """The broker that a file describes; `TidegateError` names the key that is wrong.
+
+    Filters of roles are read as the kind reads them.
+    """
     try:
         table = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -71,6 +103,8 @@ def read_setup(path: Path) -> Setup:
     for name in table.get("limits", {}):
         if name not in limits:
             raise TidegateError(f"{path}: there is no limit {name}, but {', '.join(limits)}")
+    tls = table.get("tls", {})
+    listed = "clients" in table or "roles" in table
     return Setup(
         table["name"],
         read_address(table["listen"]),
@@ -81,6 +115,9 @@ def read_setup(path: Path) -> Setup:
         Limits(**table.get("limits", {})),
         table.get("snapshot", 10_000),
         table.get("anywhere", False),
+        _read_tls(path, tls) if tls else None,
+        tuple(tls.get("brokers", ())),
+        read_clients(table.get("clients", {}), table.get("roles", {}), kind) if listed else None,
     )
 
 
@@ -92,7 +129,7 @@ def _check(path: Path, table: dict[str, Any]) -> None:
             isinstance(value, str)
             if key in _TEXTS
             else isinstance(value, dict)
-            if key in ("neighbours", "limits")
+            if key in _TABLES
             else type(value) is (int if key == "snapshot" else bool)
         )
         if not right:
@@ -106,6 +143,15 @@ def _check(path: Path, table: dict[str, Any]) -> None:
                 raise TidegateError(f"{path}: {part}.{key} cannot be {value!r}")
 
 
+def _read_tls(path: Path, table: dict[str, Any]) -> Tls:
+    brokers = table.get("brokers", [])
+    if table.keys() - {"brokers"} != _TLS or not all(type(table[key]) is str for key in _TLS):
+        raise TidegateError(f"{path}: tls has certificate, key and authority, the names of files")
+    if type(brokers) is not list or not all(type(name) is str for name in brokers):
+        raise TidegateError(f"{path}: tls.brokers is a list of names")
+    return Tls(Path(table["authority"]), Path(table["certificate"]), Path(table["key"]))
+
+
 async def live(setup: Setup, kind: Kind, ready: Callable[[Server], object]) -> None:
     """Run a broker until the process is told to stop; `ready` is called when it listens."""
     with ExitStack() as stack:
@@ -116,6 +162,7 @@ async def live(setup: Setup, kind: Kind, ready: Callable[[Server], object]) -> N
             setup.neighbours,
             keeper=keeper,
             limits=setup.limits,
+            guard=setup.guard(),
             anywhere=setup.anywhere,
         )
         warm()

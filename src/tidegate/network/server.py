@@ -11,8 +11,8 @@ comes first. A connection on which nothing has come for `limits.silence` seconds
 heartbeats see to it that a living one is not. A client that comes again takes the place of its
 earlier connection. When it has been gone for `limits.keep` seconds, what it wanted is removed.
 
-**Without a key, only from this machine**: unless told so by name, a broker listens on loopback
-addresses only, since whoever reaches it may subscribe and publish.
+**Who is there** is asked by a `guard`, if there is one. Without one, a broker listens on loopback
+addresses only, unless told otherwise by name, since whoever reaches it may subscribe and publish.
 """
 
 import asyncio
@@ -24,10 +24,13 @@ from typing import Final
 from tidegate.errors import FrameError, LinkError, StorageError, TidegateError
 from tidegate.network.address import Address
 from tidegate.network.connection import Connection
+from tidegate.network.door import listen as listen_at
 from tidegate.network.driver import Driver
 from tidegate.network.frames import Frame, Sort, frame
+from tidegate.network.guard import Guard
 from tidegate.network.limits import Limits
 from tidegate.network.opening import VERSION, Opened, Opening, read_opened, read_opening, say
+from tidegate.network.rights import Rights
 from tidegate.overlay.broker import Broker
 from tidegate.overlay.messages import Restart, Tick
 from tidegate.overlay.storage import Keeper
@@ -49,13 +52,14 @@ class Server:
         *,
         keeper: Keeper | None = None,
         limits: Limits | None = None,
+        guard: Guard | None = None,
         anywhere: bool = False,
         tick: float = TICK,
     ) -> None:
-        if not (listen.is_loopback or anywhere):
+        if not (listen.is_loopback or anywhere or guard is not None):
             raise TidegateError(
                 f"{listen} can be reached from other machines, and nobody is asked who they are:"
-                " listen on 127.0.0.1, or say that it may be (--anywhere)"
+                " listen on 127.0.0.1, give a certificate, or say that it may be (--anywhere)"
             )
         if broker.settings.keep_events or broker.settings.upstream is not None:
             raise TidegateError(
@@ -66,6 +70,9 @@ class Server:
         self.driver: Final = Driver(broker, keeper, self.limits, self._send)
         self.failure: BaseException | None = None
         self._keeper = keeper
+        self._guard = guard
+        self._door = None if guard is None else guard.tls.for_listening()
+        self._way = None if guard is None else guard.tls.for_linking()
         self._neighbours = dict(neighbours or {})
         self._tick = tick
         self._connections: dict[str, Connection] = {}  # of links that are up
@@ -87,8 +94,8 @@ class Server:
         """Listen, and dial neighbours."""
         loop = asyncio.get_running_loop()
         try:
-            self._server = await loop.create_server(
-                lambda: Connection(self, dialed=False), self.address.host, self.address.port
+            self._server = await listen_at(
+                self.address, lambda: Connection(self, dialed=False), self.limits, self._door
             )
         except OSError as error:
             raise LinkError(f"{self.address} cannot be listened on: {error.strerror}") from None
@@ -134,7 +141,11 @@ class Server:
     def made(self, connection: Connection) -> None:
         """There is a connection: the first frame has to come soon."""
         self._all.add(connection)
-        if connection.dialed:
+        if self._stopped.is_set():
+            connection.cut("the broker stops")
+        elif connection.dialed and self._guard and connection.name not in connection.names:
+            connection.cut(f"the certificate there does not have the name {connection.name}")
+        elif connection.dialed:
             connection.send(say(Opening(VERSION, "broker", self.name)))
         elif len(self._all) > self.limits.connections:
             connection.close(f"{self.limits.connections:,} connections are all that are taken")
@@ -170,14 +181,18 @@ class Server:
 
     def _open(self, connection: Connection, came: Frame) -> None:
         """The first frame of a connection."""
-        heard = seen = 0
+        rights: Rights | None = None
         if connection.dialed:
             broker = read_opened(came).broker
             if broker != connection.name:
                 raise FrameError(f"{connection.name} was dialed, and {broker} is there")
             connection.role = "broker"
         else:
+            if self._guard is not None and not connection.is_encrypted:
+                raise FrameError("TLS is demanded here, and this is plain text")
             said = read_opening(came)
+            if self._guard is not None:
+                rights = self._guard.admit(said, connection.names)
             if said.role == "status":
                 connection.send(say(self._opened()))
                 connection.send(self.driver.status_frame())
@@ -186,21 +201,20 @@ class Server:
             connection.name, role = said.name, said.role
             if said.name == self.name:
                 raise FrameError(f"{said.name} is the name of this broker")
-            heard, seen = self.driver.told(said.name)
             connection.role = role
         before = self._connections.get(connection.name)
         if before is not None and not self._gives_way(before, connection):
             connection.role = ""
             raise FrameError(f"there is a link to {connection.name} already")
         self._take_events()
-        refusal = self.driver.up(connection.name, client=connection.role == "client")
+        refusal = self.driver.up(connection.name, connection.role == "client", rights)
         if refusal is not None:
             connection.role = ""
             raise FrameError(refusal)
         connection.frames.longest = self.limits.frame
         self._connections[connection.name] = connection
         if not connection.dialed:
-            connection.send(say(self._opened(heard, seen)))
+            connection.send(say(self._opened(*self.driver.told(connection.name))))
         if before is not None:
             before.close("another connection has taken its place")
         self._round()
@@ -227,7 +241,9 @@ class Server:
                 made: Connection | None = None
                 with contextlib.suppress(OSError):
                     _, made = await loop.create_connection(
-                        lambda: Connection(self, dialed=True, name=name), *address
+                        lambda: Connection(self, dialed=True, name=name),
+                        *address,
+                        ssl=self._way,
                     )
                 if made is not None:
                     await made.closed

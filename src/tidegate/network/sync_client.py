@@ -13,6 +13,7 @@ from tidegate.network import client as live
 from tidegate.network import notification
 from tidegate.network.client import Watch
 from tidegate.network.notification import Notification
+from tidegate.network.tls import Tls
 from tidegate.overlay.filter import Event, Filter, Kind
 
 Found = TypeVar("Found")
@@ -136,8 +137,20 @@ def connect(
     kind: Kind | None = None,
     watch: Watch | None = None,
     unconfirmed: int = 100_000,
+    tls: Tls | None = None,
+    token: str = "",
+    patience: float = 0.0,
 ) -> SyncClient:
     """A client of the broker at an address; `watch` is called in another thread."""
     made = SyncClient()
-    made.open(address, name=name, kind=kind, watch=watch, unconfirmed=unconfirmed)
+    made.open(
+        address,
+        name=name,
+        kind=kind,
+        watch=watch,
+        unconfirmed=unconfirmed,
+        tls=tls,
+        token=token,
+        patience=patience,
+    )
     return made

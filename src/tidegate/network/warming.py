@@ -25,7 +25,7 @@ def warm() -> None:
     kind = Attributes()
     broker = Broker("warming", kind)
     driver = Driver(broker, None, Limits(), lambda link, data: None)
-    driver.up("client", client=True)
+    driver.up("client", True)
     texts = ("a = :x AND b < :y", "b >= :y", "a = :x AND b BETWEEN :y AND :y", "c = :z OR b > :y")
     given = [{"x": f"x{i % 50}", "y": float(i), "z": i} for i in range(_FILTERS)]
     entries = tuple(
