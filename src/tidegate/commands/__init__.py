@@ -11,7 +11,7 @@ A module for each command of `tidegate`, and what they have in common:
 - `simulate`: a network of brokers; `compare`: policies, on the same network and workload
 - `peers`: a network of peers without brokers
 - `broker`: one broker as a process; `network`: all those of a scenario; `publish`, `subscribe` and
-  `status`: what clients do
+  `status`: what clients do; `reaching`: how they reach a broker; `token`: one for a client
 - `lab`: the papers' experiments, on Spark
 - `demo`: a trading day on Spark; `bench`: our figures beside the alternatives'
 
