@@ -23,6 +23,9 @@ from tidegate.console import out
 def status(
     address: Annotated[str, typer.Argument(metavar="ADDRESS", help="The broker: HOST:PORT.")],
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_metrics: Annotated[
+        bool, typer.Option("--prometheus", help="Print metrics as Prometheus reads them.")
+    ] = False,
     name: Annotated[str, typer.Option(help="Who asks.")] = "status",
     authority: AuthorityOption = None,
     certificate: CertificateOption = None,
@@ -32,12 +35,16 @@ def status(
 ) -> None:
     """Print how a broker fares: its links, its tables, and what it has counted."""
     from tidegate.network.client import status as ask  # loads the engine
+    from tidegate.network.metrics import prometheus
 
     with refusals():
         tls = read_tls(authority, certificate, key)
         found = asyncio.run(ask(address, name=name, tls=tls, token=token, patience=wait))
     if as_json:
         print(json.dumps(found))
+        return
+    if as_metrics:
+        print(prometheus(found), end="")
         return
     show(found)
 

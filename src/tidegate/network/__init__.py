@@ -11,6 +11,7 @@ The brokers of `overlay` as processes of a machine. From the bottom up:
 - `payloads`: events as bytes; `event_frames`: many of them in a frame
 - `control_frames`: messages that are no events
 - `limits`: how much may be asked of a broker; `address`: where it is
+- `metrics`: how a broker fares, as text that Prometheus reads
 - `gathering`: events that wait to be handled together
 - `tls`: who is at the other end, and who else can read it; `rights`: what a client may do;
   `guard`: who is let in, and as whom

@@ -10,7 +10,8 @@ but not for longer than until the next message on any link.
 """
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from time import perf_counter
 from typing import Any, Final
 
 import numpy as np
@@ -26,6 +27,7 @@ from tidegate.network.event_frames import (
 from tidegate.network.frames import Frame, Sort, frame
 from tidegate.network.gathering import Gathered, Gathering, batch_of
 from tidegate.network.limits import Limits
+from tidegate.network.metrics import size_of, sort_of
 from tidegate.network.payloads import payload, read_events, write
 from tidegate.network.rights import Restricted, Rights
 from tidegate.overlay.broker import Broker
@@ -62,6 +64,11 @@ class Driver:
         self.broker: Final = broker
         self.gathering: Final = Gathering()
         self.counted: Final[Counter[str]] = Counter()
+        self.refused: Final[Counter[str]] = Counter()  # by the sort of the reason
+        self.matching = 0.0  # seconds in which events were matched and routed
+        self._batches: Counter[str] = Counter()  # by size
+        self._came: Counter[str] = Counter()  # events by link, as long as it is up
+        self._went: Counter[str] = Counter()
         self._keeper = keeper
         self._limits = limits
         self._send = send
@@ -94,6 +101,8 @@ class Driver:
         if known is not None and known.up:
             self.take_events()
             self._handle(link, LinkDown())
+            self._came.pop(link, None)
+            self._went.pop(link, None)
 
     def forget(self, link: str) -> None:
         """A client has been gone for long: nothing is wanted or offered there any more."""
@@ -137,6 +146,8 @@ class Driver:
         for link, gathered in self.gathering.take():
             self.counted["events in"] += len(gathered.numbers)
             self.counted["batches"] += 1
+            self._batches[str(size_of(len(gathered.numbers)))] += 1
+            self._came[link] += len(gathered.numbers)
             self._take(link, gathered)
 
     def _take(self, link: str, came: Gathered) -> None:
@@ -152,7 +163,9 @@ class Driver:
             for i in sorted(bad):
                 self._refuse(link, came.numbers[i], str(events[i]))
             came, events = _without(came, events, bad)
+        began = perf_counter()
         self._handle(link, batch_of(came, events))
+        self.matching += perf_counter() - began
         if self._is_client(link):
             self._answers.append((link, frame(Sort.TAKEN, last.to_bytes(8, "little"))))
 
@@ -189,12 +202,10 @@ class Driver:
 
     def _refuse_change(self, link: str, of: type[Told], seq: int, reason: str) -> None:
         """Refuse a change: its number is used up, by one that changes nothing."""
-        self.counted["refused"] += 1
         self._effects.append(Send(link, Refuse(seq, None, reason)))
         self._handle(link, of(seq))
 
     def _refuse(self, link: str, number: int, reason: str) -> None:
-        self.counted["refused"] += 1
         self._effects.append(Send(link, Refuse(None, number, reason)))
 
     def _handle(self, link: str, came: Input) -> None:
@@ -243,34 +254,40 @@ class Driver:
                 return []
             case Disconnect():
                 return [frame(Sort.CLOSE, b"the brokers have parted")]
-            case SendRows(_, batch, rows):
-                self.counted["events out"] += len(rows)
+            case SendRows(link, batch, rows):
+                self._count_out("events out", link, len(rows))
                 return [events_frame(batch.numbers, batch.publishers, batch.carried, rows)]
-            case DeliverRows(_, batch, rows, starts, owns):
-                self.counted["deliveries"] += len(rows)
+            case DeliverRows(link, batch, rows, starts, owns):
+                self._count_out("deliveries", link, len(rows))
                 names = batch.publishers
                 return [deliveries_frame(batch.numbers, names, batch.carried, rows, starts, owns)]
             case RefuseRows(_, batch, reasons):
-                self.counted["refused"] += len(reasons)
                 refusals = (Refuse(None, batch.numbers[r], why) for r, why in reasons.items())
-                return [control_frame(each, kind) for each in refusals]
-            case Send(_, Publish(number, event, publisher)):
-                self.counted["events out"] += 1
+                return [self._message(each) for each in refusals]
+            case Send(link, Publish(number, event, publisher)):
+                self._count_out("events out", link, 1)
                 return [events_frame([number], [publisher], payloads_of([payload(event, kind)]))]
-            case Deliver(_, event, publisher, number, owns):
-                self.counted["deliveries"] += 1
+            case Deliver(link, event, publisher, number, owns):
+                self._count_out("deliveries", link, 1)
                 return [_delivery(number, publisher, payload(event, kind), owns)]
             case Send(_, message):
                 return [self._message(message)]
 
     def _message(self, message: Message) -> bytes:
         self.counted["messages out"] += 1
+        if isinstance(message, Refuse):
+            self.counted["refused"] += 1
+            self.refused[sort_of(message.reason)] += 1
         return control_frame(message, self.broker.kind)
+
+    def _count_out(self, what: str, link: str, count: int) -> None:
+        self.counted[what] += count
+        self._went[link] += count
 
     # -- how it fares
 
-    def status(self) -> dict[str, Any]:
-        """How the broker fares, as plain data."""
+    def status(self, waiting: Mapping[str, int]) -> dict[str, Any]:
+        """How the broker fares, as plain data; how many bytes wait for links is known outside."""
         routing, tally = self.broker.routing, self.broker.tally
         return {
             "broker": self.broker.name,
@@ -283,18 +300,24 @@ class Driver:
                     "entries": len(routing.wanted.of(link.name)),
                     "forwarded": len(link.wanted.active),
                     "unacknowledged": len(link.stream.unacknowledged),
+                    "events in": self._came[link.name],
+                    "events out": self._went[link.name],
+                    "waiting": waiting.get(link.name, 0),
                 }
                 for link in routing.links.values()
             ],
             "entries": len(routing.wanted),
             "counted": dict(self.counted),
+            "matching seconds": self.matching,
+            "batches": dict(self._batches),
+            "refused": dict(self.refused),
             "undelivered": tally.undelivered,
             "repeated": tally.repeated,
         }
 
-    def status_frame(self) -> bytes:
+    def status_frame(self, waiting: Mapping[str, int]) -> bytes:
         """The same as a frame."""
-        return frame(Sort.STATUS, write(self.status()))
+        return frame(Sort.STATUS, write(self.status(waiting)))
 
 
 def _delivery(number: int, publisher: str, data: bytes, owns: tuple[int, ...]) -> bytes:

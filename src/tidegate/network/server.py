@@ -156,7 +156,11 @@ class Server:
     def came(self, connection: Connection, came: Frame) -> None:
         """A frame has come."""
         if not connection.role:
-            self._open(connection, came)
+            try:
+                self._open(connection, came)
+            except FrameError:
+                self.driver.refused["opening"] += 1
+                raise
             return
         self.driver.heard(connection.name, came)
         if self.driver.gathering.count:
@@ -194,8 +198,9 @@ class Server:
             if self._guard is not None:
                 rights = self._guard.admit(said, connection.names)
             if said.role == "status":
+                waiting = {name: each.waiting for name, each in self._connections.items()}
                 connection.send(say(self._opened()))
-                connection.send(self.driver.status_frame())
+                connection.send(self.driver.status_frame(waiting))
                 connection.close("that is all")
                 return
             connection.name, role = said.name, said.role
@@ -325,4 +330,5 @@ class Server:
         connection.send(data)
         if connection.waiting > self.limits.buffer:
             waiting = connection.waiting
+            self.driver.counted["cut"] += 1
             connection.cut(f"{waiting:,} bytes wait; {self.limits.buffer:,} are allowed")

@@ -1,0 +1,118 @@
+"""How a broker fares, as text that Prometheus reads.
+
+`Driver.status` has the figures; here they get names. Counters of a link begin anew when it comes up
+again. Refusals are counted by their **sort**: their texts name values, and there would be as many
+counters as texts.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
+
+SIZES: Final = (1, 10, 100, 1_000, 10_000)  # of batches, up to which they are counted together
+
+_SORTS: Final = (
+    ("the event is not among what its publisher has advertised", "not advertised"),
+    ("the event is not among what its publisher may publish", "no right"),
+    ("this client may", "no right"),
+    ("the event takes", "event too large"),
+    ("the number was used", "number used"),
+    ("the value of", "schema"),
+    ("this is no event", "no event"),
+    ("an event is attributes", "no event"),
+    ("a client may have", "too many subscriptions"),
+    ("the filter with id", "filter"),
+    ("this is no filter", "filter"),
+    ("the id", "id"),
+    ("an id", "id"),
+)
+
+
+def sort_of(reason: str) -> str:
+    """The sort of a refusal.
+
+    >>> sort_of("the event takes 2,000 bytes; 1,000 are allowed")
+    'event too large'
+    """
+    return next((sort for begins, sort in _SORTS if reason.startswith(begins)), "other")
+
+
+def size_of(count: int) -> int:
+    """The size up to which a batch is counted together with others; 0 if it is larger than all."""
+    return next((size for size in SIZES if count <= size), 0)
+
+
+def prometheus(found: Mapping[str, Any]) -> str:
+    """The status of a broker in Prometheus's text format."""
+    return "".join(f"{line}\n" for line in _lines(found))
+
+
+def _lines(found: Mapping[str, Any]) -> Iterator[str]:
+    own = {"broker": found["broker"]}
+    counted = found["counted"]
+    for name, key, what in _COUNTERS:
+        yield from _family(name, "counter", what, [(own, counted.get(key, 0))])
+    matching = [(own, found["matching seconds"])]
+    what = "Time for matching events and routing them."
+    yield from _family("matching_seconds_total", "counter", what, matching)
+    yield from _family("entries", "gauge", "Filters in the table.", [(own, found["entries"])])
+    yield from _batches(own, found["batches"], counted.get("events in", 0))
+    refused = [({**own, "reason": sort}, n) for sort, n in found["refused"].items()]
+    yield from _family("refused_total", "counter", "What was refused.", refused)
+    links = [
+        ({**own, "link": link["name"], "to": "client" if link["client"] else "broker"}, link)
+        for link in found["links"]
+    ]
+    for name, key, kind, what in _OF_LINKS:
+        rows = [(labels, int(link[key])) for labels, link in links]
+        yield from _family(name, kind, what, rows)
+
+
+_COUNTERS: Final = (
+    ("events_in_total", "events in", "Events that came in."),
+    ("events_out_total", "events out", "Events that were passed on to brokers."),
+    ("deliveries_total", "deliveries", "Events that were delivered to clients."),
+    ("messages_in_total", "messages in", "Messages that are no events and came in."),
+    ("messages_out_total", "messages out", "Messages that are no events and were sent."),
+    ("slow_cut_total", "cut", "Connections cut because too many bytes waited for them."),
+)
+
+_OF_LINKS: Final = (
+    ("link_up", "up", "gauge", "Whether a link is up."),
+    ("link_entries", "entries", "gauge", "Filters that came on a link."),
+    ("link_forwarded", "forwarded", "gauge", "Filters that were forwarded on a link."),
+    ("link_events_in_total", "events in", "counter", "Events that came on a link."),
+    ("link_events_out_total", "events out", "counter", "Events that were sent on a link."),
+    ("link_waiting_bytes", "waiting", "gauge", "Bytes that wait to be sent on a link."),
+)
+
+
+def _batches(own: Mapping[str, str], batches: Mapping[str, int], events: int) -> Iterator[str]:
+    """How many events were handled together, as a histogram."""
+    name, total = "tidegate_batch_events", 0
+    yield f"# HELP {name} Events that were handled together."
+    yield f"# TYPE {name} histogram"
+    for size in SIZES:
+        total += batches.get(str(size), 0)
+        yield _line(f"{name}_bucket", {**own, "le": str(size)}, total)
+    total += batches.get("0", 0)
+    yield _line(f"{name}_bucket", {**own, "le": "+Inf"}, total)
+    yield _line(f"{name}_sum", own, events)
+    yield _line(f"{name}_count", own, total)
+
+
+def _family(
+    name: str, kind: str, what: str, rows: Iterable[tuple[Mapping[str, str], float]]
+) -> Iterator[str]:
+    yield f"# HELP tidegate_{name} {what}"
+    yield f"# TYPE tidegate_{name} {kind}"
+    for labels, value in rows:
+        yield _line(f"tidegate_{name}", labels, value)
+
+
+def _line(name: str, labels: Mapping[str, str], value: float) -> str:
+    told = ",".join(f'{key}="{_escaped(text)}"' for key, text in labels.items())
+    return f"{name}{{{told}}} {value}"
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
