@@ -424,6 +424,7 @@ def test_a_subscriber_that_does_not_read_is_cut_and_others_are_not() -> None:
                     await bob.confirmed()
                     held = [c.waiting for c in server._connections.values()]
                     most = max(most, *held)
+                assert server.driver.counted["cut"] == 1
                 assert most < 200_000 + 200_000  # the limit, and one round
                 for _ in range(count):
                     await anext(wanted)
