@@ -32,7 +32,7 @@ def axis(values: Sequence[float], *, log: bool = False, from_zero: bool = False)
     """An axis on which all values have room.
 
     >>> axis([0, 7, 93]).ticks[-1]
-    (100, '100')
+    (100.0, '100')
     >>> [text for _, text in axis([30, 2_000], log=True).ticks]
     ['10', '100', '1,000', '10,000']
     """
