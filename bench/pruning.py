@@ -16,8 +16,8 @@ nor among the others. Beside it stand two bends that a person would draw, on the
 that were counted, and on that of the others: the point that is furthest below the line between the
 ends of a curve.
 
-**A line of five.** Brokers of the simulator that prune their own tables (`prune="after"`), with a
-quarter of the subscriptions, spread evenly; they have counted other events than those that follow.
+**A line of five.** Brokers of the simulator that prune their own tables (`prune="after"`), with as
+many subscriptions, spread evenly; they have counted other events than those that follow.
 What an event costs is the processor's time for all brokers on its way and what carries it between
 them.
 
@@ -26,7 +26,8 @@ with a hundredth of the subscriptions, of all classes: what is sent to tell neig
 wanted, what stands in the tables, and how far events go.
 
 `TIDEGATE_PRUNING` in the environment is how many subscriptions there are; 200,000 if it is not
-given. Events are half as many. `TIDEGATE_LINE` is how many there are in the line of five.
+given. Events are half as many. `TIDEGATE_LINE` is how many there are in the line of five, if other
+than that.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ EVENTS = SUBSCRIPTIONS // 2
 LEARNED = max(500, SUBSCRIPTIONS // 10)  # events that brokers of the line have counted
 OTHERS = max(100, SUBSCRIPTIONS // 10)  # events that were neither counted nor in the sample
 TIMED = 300  # events
-LINE = int(os.environ.get("TIDEGATE_LINE", SUBSCRIPTIONS // 4))  # in the line of brokers
+LINE = int(os.environ.get("TIDEGATE_LINE", SUBSCRIPTIONS))  # in the line of brokers
 SENT = max(50, SUBSCRIPTIONS // 100)  # events in the line, at each level
 PATIENCE = 11.0  # seconds until brokers have pruned
 FEW = SUBSCRIPTIONS // 100  # subscriptions in the line, for each policy
