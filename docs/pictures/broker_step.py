@@ -62,16 +62,16 @@ def draw() -> str:
         file="overlay/link.py", fill=BLUE,
     )  # fmt: skip
     seen = step(
-        picture, _RIGHT, top, _WIDE, "`Broker._published`: is it new?",
+        picture, _RIGHT, top, _WIDE, "`Events.published`: is it new?",
         ["The numbers of a publisher rise. One that was seen goes no further; a client is told so "
          "by `Refuse`."],
-        file="overlay/broker.py", fill=RED,
+        file="overlay/events.py", fill=RED,
     )  # fmt: skip
     fit = step(
-        picture, _RIGHT, seen.bottom + _GAP, _WIDE, "`Broker._event_refusal`: why not?",
+        picture, _RIGHT, seen.bottom + _GAP, _WIDE, "`Events._event_refusal`: why not?",
         ["Of a client: not too large, as the schema says, among what the publisher has advertised. "
          "Of a broker: as the schema says. Otherwise `Refuse`."],
-        file="overlay/broker.py", fill=RED,
+        file="overlay/events.py", fill=RED,
     )  # fmt: skip
     matched = step(
         picture, _RIGHT, fit.bottom + _GAP, _WIDE, "`Table.match`: who wants it?",
@@ -80,10 +80,10 @@ def draw() -> str:
         file="overlay/table.py", fill=GREEN,
     )  # fmt: skip
     gone = step(
-        picture, _RIGHT, matched.bottom + _GAP, _WIDE, "`Broker._route`: where it goes",
+        picture, _RIGHT, matched.bottom + _GAP, _WIDE, "`Events._route`: where it goes",
         ["`Deliver` to clients, with the subscriptions it meets. `Send` to neighbours, but not "
          "back to the one it came from."],
-        file="overlay/broker.py", fill=BLUE,
+        file="overlay/events.py", fill=BLUE,
     )  # fmt: skip
     end = max(told.bottom, gone.bottom) + _GAP
     effects = step(

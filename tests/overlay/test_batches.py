@@ -23,9 +23,10 @@ from tests.overlay.histories import (
     run,
     words,
 )
-from tidegate.overlay import attribute_index, broker
+from tidegate.overlay import attribute_index, events
 from tidegate.overlay.attributes import Attributes
 from tidegate.overlay.broker import Broker
+from tidegate.overlay.events import Events
 from tidegate.overlay.fan_out import Found, goals
 from tidegate.overlay.link import Link
 from tidegate.overlay.messages import (
@@ -49,7 +50,7 @@ CUTS = st.lists(st.integers(1, 9), min_size=1, max_size=4)
 @pytest.fixture
 def always_together(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let no batch be too small to be routed, and matched, as one."""
-    monkeypatch.setattr(broker, "FEW_EVENTS", 0)
+    monkeypatch.setattr(events, "FEW_EVENTS", 0)
     monkeypatch.setattr(attribute_index, "MANY_EVENTS", 0)
     monkeypatch.setattr(attribute_index, "MANY_FILTERS", 2)
 
@@ -92,7 +93,7 @@ def test_batches_of_a_few_events_have_the_same_effects() -> None:
     histories(pool("attributes"), "covering", 20 if LONG else 2, advertisements=True)
 
 
-class SendsBack(Broker):
+class SendsBack(Events):
     """Sends events where they came from, too."""
 
     def _route_many(self, origin: Link, batch: Batch, rows: list[int]) -> list[Effect]:
@@ -101,21 +102,21 @@ class SendsBack(Broker):
         return effects if origin.client else [*effects, back]
 
 
-class SkipsTheLast(Broker):
+class SkipsTheLast(Events):
     """Does not route the last event of a batch."""
 
     def _route_many(self, origin: Link, batch: Batch, rows: list[int]) -> list[Effect]:
         return super()._route_many(origin, batch, rows[:-1] if len(rows) > 1 else rows)
 
 
-class Renumbers(Broker):
+class Renumbers(Events):
     """Takes the rows of what was not refused for those of the batch."""
 
     def _route_many(self, origin: Link, batch: Batch, rows: list[int]) -> list[Effect]:
         return super()._route_many(origin, batch, list(range(len(rows))))
 
 
-class KeepsNumbers(Broker):
+class KeepsNumbers(Events):
     """Looks up what was seen before it takes a batch, not between its events."""
 
     def _take(self, link: Link, publisher: str, number: int, *rest: Any) -> str | None:
@@ -127,9 +128,12 @@ class KeepsNumbers(Broker):
 
 @pytest.mark.usefixtures("always_together")
 @pytest.mark.parametrize("mutant", [SendsBack, SkipsTheLast, Renumbers, KeepsNumbers])
-def test_a_broker_that_is_wrong_about_batches_is_caught(mutant: type[Broker]) -> None:
+def test_a_broker_that_is_wrong_about_batches_is_caught(mutant: type[Events]) -> None:
+    class Wrong(Broker):
+        _events_of = mutant
+
     with pytest.raises(AssertionError):
-        histories(words(), "covering", 60, advertisements=mutant is Renumbers, shadow=mutant)
+        histories(words(), "covering", 60, advertisements=mutant is Renumbers, shadow=Wrong)
 
 
 @pytest.mark.usefixtures("always_together")

@@ -30,6 +30,7 @@ from tidegate.overlay.attribute_index import AttributeIndex
 from tidegate.overlay.attributes import Attributes
 from tidegate.overlay.broker import Broker
 from tidegate.overlay.difference import Difference, Watch
+from tidegate.overlay.events import Events
 from tidegate.overlay.filter import Filter
 from tidegate.overlay.link import Link
 from tidegate.overlay.messages import Change, Effect, Input, Publish, Send
@@ -76,12 +77,16 @@ class IgnoresAdvertisements(Routing):
         return Difference()
 
 
-class SendsBack(Broker):
+class EventsGoBack(Events):
     """Sends an event where it came from, too."""
 
     def _route(self, origin: Link, event: Publish) -> list[Effect]:
         effects = super()._route(origin, event)
         return effects if origin.client else [*effects, Send(origin.name, event)]
+
+
+class SendsBack(Broker):
+    _events_of = EventsGoBack
 
 
 class ReordersUpdates(Broker):

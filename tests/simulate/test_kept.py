@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.conftest import LONG
 from tests.simulate.networks import KIND, Inbox, between, check_counts, check_quiet
-from tidegate.overlay import broker as broker_module
+from tidegate.overlay import events as events_module
 from tidegate.overlay import link as link_module
 from tidegate.overlay import routing as routing_module
 from tidegate.overlay.link import Link
@@ -175,7 +175,7 @@ def test_a_broker_that_loses_or_repeats_events_is_caught(
         monkeypatch.setattr(routing_module, "Link", NeverKeeps)
     else:
         monkeypatch.setattr(link_module, "Stream", TakesAgain)
-        monkeypatch.setattr(broker_module, "Seen", ForgetsNumbers)
+        monkeypatch.setattr(events_module, "Seen", ForgetsNumbers)
     for seed in range(30):
         net, _ = fail_and_live(seed, "covering", 0.003)
         totals = count(net).totals

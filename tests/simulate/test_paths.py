@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.conftest import LONG
 from tests.simulate.networks import KIND, between, check_counts, publish_everywhere
 from tidegate.errors import TidegateError
-from tidegate.overlay import broker as broker_module
+from tidegate.overlay import events as events_module
 from tidegate.overlay.policy import Choice
 from tidegate.overlay.seen import Seen
 from tidegate.overlay.settings import Settings
@@ -196,7 +196,7 @@ class HighMark(Seen):
 
 def test_seen_numbers_as_a_high_mark_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """An event that another way delivers late is dropped then."""
-    monkeypatch.setattr(broker_module, "Seen", HighMark)
+    monkeypatch.setattr(events_module, "Seen", HighMark)
     missed = 0
     for seed in range(40):
         masked = Masked(seed, "covering", advertisements=False)

@@ -28,6 +28,7 @@ an event travels only where somebody wants it. From the bottom up:
 - `table`: which filters came from which link, and which of them match an event
 - `registrations`: how much of what clients register is news to a broker
 - `routing`: how a change on one link changes what is forwarded to the others
+- `events`: which events are taken, and where they go
 - `broker`: the state machine that drives all of it
 - `record`: what a broker writes down, as plain data
 - `storage`: what a broker still knows after a crash

@@ -9,16 +9,13 @@ A link goes to a neighbouring broker or to a client. What a client wants comes i
 it may publish as `Advertise`, events as `Publish`. What is wanted goes on to the neighbours as
 their policies say (`routing`): at most one `Change` for each of them and for each input, applied as
 a whole there, so that between a filter that goes and those that take its place there is no gap. An
-event goes to every link, but the one it came from, that has a matching entry. Clients' entries are
-never reduced, so a client gets exactly what it asked for, once.
+event goes to every link, but the one it came from, that has a matching entry (`events`).
 
 Bad input has an answer and changes nothing. What has a flaw, as it is not formed as a message is
 (`form`), or comes on a link that is not up, is refused, and its number is not used up. A `Change`
 or `Advertise` that names an unknown id, an id twice, or a filter that cannot be taken is refused as
-a whole (its number is used up: an `Acknowledge` follows). An event that its publisher has not
-advertised, that is too large or that breaks the schema is refused, and its publisher may use the
-number again. Numbers from the past are answered as before, and numbers from the future by what was
-heard last, which asks for the ones between.
+a whole (its number is used up: an `Acknowledge` follows). Numbers from the past are answered as
+before, and numbers from the future by what was heard last, which asks for the ones between.
 
 **Memory.** The state is plain data (`snapshot`, `restore`). `Persist` comes before everything that
 depends on it; a snapshot and the inputs written down since make the state anew, except which
@@ -28,17 +25,16 @@ what it goes by. After that, `Restart` takes all links for down; when they come 
 both sides what the other one has missed.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import astuple, fields, replace
-from typing import Any, Final
-
-import numpy as np
+from collections.abc import Callable
+from dataclasses import astuple, fields
+from typing import Any, ClassVar, Final
 
 from tidegate.errors import TidegateError
 from tidegate.overlay.asked import Filters, asked, refusal
 from tidegate.overlay.difference import Difference
+from tidegate.overlay.events import Events
 from tidegate.overlay.failover import Failover
-from tidegate.overlay.filter import Event, Kind, Plain
+from tidegate.overlay.filter import Kind, Plain
 from tidegate.overlay.form import flaw, is_number
 from tidegate.overlay.link import Link
 from tidegate.overlay.messages import (
@@ -46,7 +42,6 @@ from tidegate.overlay.messages import (
     Advertise,
     Batch,
     Change,
-    DeliverRows,
     Disconnect,
     Effect,
     Farewell,
@@ -58,19 +53,15 @@ from tidegate.overlay.messages import (
     Persist,
     Publish,
     Refuse,
-    RefuseRows,
     Report,
     Restart,
     Send,
-    SendRows,
     Tick,
     Way,
 )
 from tidegate.overlay.notes import Notes
 from tidegate.overlay.policy import Choice
 from tidegate.overlay.routing import Routing
-from tidegate.overlay.rows import gathered
-from tidegate.overlay.seen import Seen
 from tidegate.overlay.settings import Settings
 from tidegate.overlay.stream import Place
 from tidegate.overlay.ties import Ties
@@ -78,7 +69,6 @@ from tidegate.overlay.upstream import Parents, Paths
 from tidegate.overlay.work import Tally, Work
 
 FORMAT: Final = 5  # of snapshots
-FEW_EVENTS: Final = 4  # of a batch, below which each is routed on its own
 _PERIOD: Final = 10  # ticks between one time that filters are pruned and the next, if none is named
 
 
@@ -99,6 +89,8 @@ class Broker:
     >>> broker.handle("bob", Publish(1, {"price": 5}))  # doctest: +ELLIPSIS
     [Deliver(link='ann', event={'price': 5}, publisher='a/bob', number=1, subscriptions=(1,), ...)]
     """
+
+    _events_of: ClassVar[type[Events]] = Events
 
     def __init__(
         self,
@@ -136,13 +128,14 @@ class Broker:
         self.ties: Final = Ties(self.routing, failover, self.settings.forget, self._tell_all)
         self._rested = 0  # ticks since filters were pruned last
         self._stirred = False  # whether entries or reports have come since
-        self._window = 0 if above is None else self.settings.window
-        self._seen: dict[str, Seen] = {}  # numbers of each publisher
+        self.events: Final = self._events_of(
+            name, self.kind, self.policy, self.settings, self.routing, self.notes, self.tally
+        )
         self._handlers: dict[type, Callable[[Link, Any], list[Effect]]] = {
             Change: self._changed,
             Advertise: self._changed,
-            Publish: self._published,
-            Batch: self._published_many,
+            Publish: self.events.published,
+            Batch: self.events.published_many,
             Acknowledge: self._acknowledged,
             Refuse: self._refused,
             Hello: self._greeted,
@@ -160,8 +153,7 @@ class Broker:
 
     def seen(self, publisher: str) -> int:
         """The last number of a publisher, as far as it is known."""
-        known = self._seen.get(publisher)
-        return 0 if known is None else known.newest
+        return self.events.newest(publisher)
 
     def handle(self, link: str, came: Input) -> list[Effect]:
         """What to do about something that came in on a link, in order.
@@ -226,139 +218,6 @@ class Broker:
         if isinstance(came, Advertise):
             return self.routing.offered[link.name].filters
         return self.routing.wanted.of(link.name)
-
-    # -- events
-
-    def _published(self, link: Link, came: Publish) -> list[Effect]:
-        keeps = self.settings.keep_events
-        if not came.seq:  # a sender that does not keep it: but whoever keeps it writes it down
-            return [*([Persist(link.name, came)] if keeps else ()), *self._publish(link, came)]
-        if link.stream.place(came.seq) is not Place.NEXT:
-            self.tally.repeated += 1
-            return [Send(link.name, Acknowledge(link.stream.heard))]
-        link.stream.hear(came.seq)
-        answer = Send(link.name, Acknowledge(came.seq))
-        return [Persist(link.name, came), *self._publish(link, came), answer]
-
-    def _publish(self, link: Link, came: Publish) -> list[Effect]:
-        publisher = f"{self.name}/{link.name}" if link.client else came.publisher
-        refusal = self._take(link, publisher, came.number, came.event)
-        if refusal is not None:
-            return [_refuse_event(link, came, refusal)] if refusal else []
-        return self._route(link, Publish(came.number, came.event, publisher))
-
-    def _published_many(self, link: Link, came: Batch) -> list[Effect]:
-        """The same for many events of a link, by rows."""
-        count = len(came.numbers)
-        own = [f"{self.name}/{link.name}"] * count if link.client else came.publishers
-        if self.settings.keep_events:
-            reason = "events are kept here: publish them one by one"
-            return self._refuse_unread(link.name, came, reason)
-        if len(own) != count:
-            return self._refuse_unread(link.name, came, "between brokers, events have publishers")
-        onward = replace(came, publishers=own)
-        sizes: Sequence[int | None] = came.sizes or [None] * count
-        rows: list[int] = []
-        refused: dict[int, str] = {}
-        columns = zip(own, came.numbers, came.events, sizes, strict=True)
-        for row, (publisher, number, event, size) in enumerate(columns):
-            refusal = self._take(link, publisher, number, event, size)
-            if refusal is None:
-                rows.append(row)
-            elif refusal:
-                refused[row] = refusal
-        routed = self._route_many(link, onward, rows)
-        return [RefuseRows(link.name, onward, refused), *routed] if refused else routed
-
-    def _take(
-        self, link: Link, publisher: str, number: int, event: Event, size: int | None = None
-    ) -> str | None:
-        """Take an event that is new; if it cannot be taken, why, or an empty text: nobody asks."""
-        seen = self._seen.get(publisher) or Seen(self._window)
-        if number <= seen.newest if link.client else number in seen:
-            self.tally.repeated += 1
-            return "the number was used" if link.client else ""
-        if link.client:
-            refusal = self._event_refusal(link, event, size)
-        elif not self.routing.passage.expects(publisher, link.name):
-            refusal = f"this link is not on a way from {publisher}"
-        else:
-            refusal = self.kind.event_refusal(event)
-        if refusal is not None:
-            self.tally.refused += 1
-            return refusal
-        seen.take(number)
-        self._seen[publisher] = seen
-        self.notes.event(link.name, event)
-        return None
-
-    def _route_many(self, origin: Link, batch: Batch, rows: list[int]) -> list[Effect]:
-        # Where several paths lead to a publisher, rows go where theirs is.
-        if len(rows) < FEW_EVENTS or isinstance(self.settings.upstream, Paths):
-            return gathered(batch, {row: self._route(origin, batch.row(row)) for row in rows})
-        whole = len(rows) == len(batch.numbers)
-        events = batch.events if whole else [batch.events[row] for row in rows]
-        places = np.array(rows, np.int32)
-        effects: list[Effect] = []
-        for name, goal in self.routing.wanted.match_batch(events, places):
-            link = self.routing.links[name]
-            if not (link.client or self._carries(batch.publishers[0], origin, link)):
-                continue
-            if not link.ready:
-                self.tally.undelivered += len(goal.rows)
-            elif link.client:
-                effects.append(DeliverRows(name, batch, *goal[1:]))
-            elif not self.policy.floods:
-                effects.append(SendRows(name, batch, goal.rows))
-        for link in self.routing.neighbours if self.policy.floods else ():
-            if not self._carries(batch.publishers[0], origin, link):
-                continue
-            if link.ready:
-                effects.append(SendRows(link.name, batch, places))
-            else:
-                self.tally.undelivered += len(rows)
-        return effects
-
-    def _carries(self, publisher: str, origin: Link, goal: Link) -> bool:
-        """Whether events of a publisher go on from one link to a neighbour."""
-        return self.routing.passage.carries(publisher, origin.name, goal.name)
-
-    def _route(self, origin: Link, event: Publish) -> list[Effect]:
-        wanting: dict[str, list[int]] = {}
-        for name, own in self.routing.wanted.match(event.event):
-            wanting.setdefault(name, []).append(own)
-        effects: list[Effect] = []
-        goals = [self.routing.links[name] for name in wanting]
-        if self.policy.floods:
-            goals += self.routing.neighbours
-        for link in goals:
-            if not (link.client or self._carries(event.publisher, origin, link)):
-                continue
-            owns = tuple(wanting.get(link.name, ()))
-            onward = link.carry(event, owns, keep=self.settings.keep_events)
-            if onward is not None:
-                effects.append(onward)
-            else:
-                self.tally.undelivered += 1
-        return effects
-
-    def _event_refusal(self, link: Link, event: Event, size: int | None) -> str | None:
-        """Why a client's event cannot be taken, if it cannot; its size, if it is known."""
-        try:
-            size = self.kind.event_size(event) if size is None else size
-        except TidegateError as error:
-            return str(error)
-        if size > self.settings.event_size:
-            return f"the event takes {size:,} bytes; {self.settings.event_size:,} are allowed"
-        refusal = self.kind.event_refusal(event)
-        if refusal is not None:
-            return refusal
-        if self.settings.advertisements and not self.routing.offered[link.name].allow(event):
-            return "the event is not among what its publisher has advertised"
-        above = self.settings.upstream
-        if isinstance(above, Paths) and self.name not in above.down:
-            return f"no paths lead from {self.name}: publish at {' or '.join(above.up)}"
-        return None
 
     # -- links
 
@@ -525,7 +384,7 @@ class Broker:
             "life": self.life,
             "work": list(astuple(self.work)),
             "tally": list(astuple(self.tally)),
-            "seen": {publisher: seen.state() for publisher, seen in self._seen.items()},
+            "seen": self.events.state(),
             "above": None if self.ties.failover is None else self.ties.failover.state(),
             "rested": [self._rested, self._stirred],
             "learned": None if self.notes.pruner is None else self.notes.pruner.learned,
@@ -552,8 +411,7 @@ class Broker:
         broker.routing.restore(snapshot)
         broker.notes.restore(snapshot["noticed"])
         broker._rested, broker._stirred = snapshot["rested"]
-        for publisher, seen in snapshot["seen"].items():
-            broker._seen[publisher] = Seen.restored(seen, broker._window)
+        broker.events.restore(snapshot["seen"])
         for counts, was in ((broker.work, snapshot["work"]), (broker.tally, snapshot["tally"])):
             for field, count in zip(fields(counts), was, strict=True):
                 setattr(counts, field.name, count)
@@ -563,10 +421,6 @@ class Broker:
 def _in_use(used: int, limit: int) -> float:
     """The share of a limit that is in use, in hundredths: smaller changes are no news."""
     return min(1.0, round(used / limit, 2))
-
-
-def _refuse_event(link: Link, came: Publish, reason: str) -> Send:
-    return Send(link.name, Refuse(None, came.number, reason))
 
 
 def _seq(came: Input) -> int | None:

@@ -1,0 +1,219 @@
+"""What does a broker do about an event?
+
+It asks whether the event is new: of each publisher it knows the numbers that have been here (see
+`seen`). It asks whether it may take it; a client's event has to be among what was advertised, and
+of a size and form that are allowed. And it sends it to every link, but the one it came from, that
+has a matching entry. Clients' entries are never reduced, so a client gets exactly what it asked
+for, once.
+
+What has been here is refused, or dropped; what cannot be taken is refused, and its publisher may
+use the number again. Many events of one link may come as a batch, and are matched together: what is
+done with each is the same as if it had come alone.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+
+from tidegate.errors import TidegateError
+from tidegate.overlay.filter import Event, Kind, Plain
+from tidegate.overlay.link import Link
+from tidegate.overlay.messages import (
+    Acknowledge,
+    Batch,
+    DeliverRows,
+    Effect,
+    Persist,
+    Publish,
+    Refuse,
+    RefuseRows,
+    Send,
+    SendRows,
+)
+from tidegate.overlay.notes import Notes
+from tidegate.overlay.policy import Choice
+from tidegate.overlay.routing import Routing
+from tidegate.overlay.rows import gathered
+from tidegate.overlay.seen import Seen
+from tidegate.overlay.settings import Settings
+from tidegate.overlay.stream import Place
+from tidegate.overlay.upstream import Paths
+from tidegate.overlay.work import Tally
+
+FEW_EVENTS: Final = 4  # of a batch, below which each is routed on its own
+
+
+class Events:
+    """The events of one broker, by its tables."""
+
+    def __init__(
+        self,
+        name: str,
+        kind: Kind,
+        policy: Choice,
+        settings: Settings,
+        routing: Routing,
+        notes: Notes,
+        tally: Tally,
+    ) -> None:
+        self._name = name
+        self._kind = kind
+        self._policy = policy
+        self._settings = settings
+        self._routing = routing
+        self._notes = notes
+        self._tally = tally
+        self._window = 0 if settings.upstream is None else settings.window
+        self._seen: dict[str, Seen] = {}  # numbers of each publisher
+
+    def newest(self, publisher: str) -> int:
+        """The last number of a publisher, as far as it is known."""
+        known = self._seen.get(publisher)
+        return 0 if known is None else known.newest
+
+    def published(self, link: Link, came: Publish) -> list[Effect]:
+        keeps = self._settings.keep_events
+        if not came.seq:  # a sender that does not keep it: but whoever keeps it writes it down
+            return [*([Persist(link.name, came)] if keeps else ()), *self._publish(link, came)]
+        if link.stream.place(came.seq) is not Place.NEXT:
+            self._tally.repeated += 1
+            return [Send(link.name, Acknowledge(link.stream.heard))]
+        link.stream.hear(came.seq)
+        answer = Send(link.name, Acknowledge(came.seq))
+        return [Persist(link.name, came), *self._publish(link, came), answer]
+
+    def _publish(self, link: Link, came: Publish) -> list[Effect]:
+        publisher = f"{self._name}/{link.name}" if link.client else came.publisher
+        refusal = self._take(link, publisher, came.number, came.event)
+        if refusal is not None:
+            return [Send(link.name, Refuse(None, came.number, refusal))] if refusal else []
+        return self._route(link, Publish(came.number, came.event, publisher))
+
+    def published_many(self, link: Link, came: Batch) -> list[Effect]:
+        """The same for many events of a link, by rows."""
+        count = len(came.numbers)
+        own = [f"{self._name}/{link.name}"] * count if link.client else came.publishers
+        if self._settings.keep_events:
+            reason = "events are kept here: publish them one by one"
+            return self._refuse(link, reason)
+        if len(own) != count:
+            return self._refuse(link, "between brokers, events have publishers")
+        onward = replace(came, publishers=own)
+        sizes: Sequence[int | None] = came.sizes or [None] * count
+        rows: list[int] = []
+        refused: dict[int, str] = {}
+        columns = zip(own, came.numbers, came.events, sizes, strict=True)
+        for row, (publisher, number, event, size) in enumerate(columns):
+            refusal = self._take(link, publisher, number, event, size)
+            if refusal is None:
+                rows.append(row)
+            elif refusal:
+                refused[row] = refusal
+        routed = self._route_many(link, onward, rows)
+        return [RefuseRows(link.name, onward, refused), *routed] if refused else routed
+
+    def _take(
+        self, link: Link, publisher: str, number: int, event: Event, size: int | None = None
+    ) -> str | None:
+        """Take an event that is new; if it cannot be taken, why, or an empty text: nobody asks."""
+        seen = self._seen.get(publisher) or Seen(self._window)
+        if number <= seen.newest if link.client else number in seen:
+            self._tally.repeated += 1
+            return "the number was used" if link.client else ""
+        if link.client:
+            refusal = self._event_refusal(link, event, size)
+        elif not self._routing.passage.expects(publisher, link.name):
+            refusal = f"this link is not on a way from {publisher}"
+        else:
+            refusal = self._kind.event_refusal(event)
+        if refusal is not None:
+            self._tally.refused += 1
+            return refusal
+        seen.take(number)
+        self._seen[publisher] = seen
+        self._notes.event(link.name, event)
+        return None
+
+    def _route_many(self, origin: Link, batch: Batch, rows: list[int]) -> list[Effect]:
+        # Where several paths lead to a publisher, rows go where theirs is.
+        if len(rows) < FEW_EVENTS or isinstance(self._settings.upstream, Paths):
+            return gathered(batch, {row: self._route(origin, batch.row(row)) for row in rows})
+        whole = len(rows) == len(batch.numbers)
+        events = batch.events if whole else [batch.events[row] for row in rows]
+        places = np.array(rows, np.int32)
+        effects: list[Effect] = []
+        for name, goal in self._routing.wanted.match_batch(events, places):
+            link = self._routing.links[name]
+            if not (link.client or self._carries(batch.publishers[0], origin, link)):
+                continue
+            if not link.ready:
+                self._tally.undelivered += len(goal.rows)
+            elif link.client:
+                effects.append(DeliverRows(name, batch, *goal[1:]))
+            elif not self._policy.floods:
+                effects.append(SendRows(name, batch, goal.rows))
+        for link in self._routing.neighbours if self._policy.floods else ():
+            if not self._carries(batch.publishers[0], origin, link):
+                continue
+            if link.ready:
+                effects.append(SendRows(link.name, batch, places))
+            else:
+                self._tally.undelivered += len(rows)
+        return effects
+
+    def _carries(self, publisher: str, origin: Link, goal: Link) -> bool:
+        """Whether events of a publisher go on from one link to a neighbour."""
+        return self._routing.passage.carries(publisher, origin.name, goal.name)
+
+    def _route(self, origin: Link, event: Publish) -> list[Effect]:
+        wanting: dict[str, list[int]] = {}
+        for name, own in self._routing.wanted.match(event.event):
+            wanting.setdefault(name, []).append(own)
+        effects: list[Effect] = []
+        goals = [self._routing.links[name] for name in wanting]
+        if self._policy.floods:
+            goals += self._routing.neighbours
+        for link in goals:
+            if not (link.client or self._carries(event.publisher, origin, link)):
+                continue
+            owns = tuple(wanting.get(link.name, ()))
+            onward = link.carry(event, owns, keep=self._settings.keep_events)
+            if onward is not None:
+                effects.append(onward)
+            else:
+                self._tally.undelivered += 1
+        return effects
+
+    def _event_refusal(self, link: Link, event: Event, size: int | None) -> str | None:
+        """Why a client's event cannot be taken, if it cannot; its size, if it is known."""
+        try:
+            size = self._kind.event_size(event) if size is None else size
+        except TidegateError as error:
+            return str(error)
+        if size > self._settings.event_size:
+            return f"the event takes {size:,} bytes; {self._settings.event_size:,} are allowed"
+        refusal = self._kind.event_refusal(event)
+        if refusal is not None:
+            return refusal
+        if self._settings.advertisements and not self._routing.offered[link.name].allow(event):
+            return "the event is not among what its publisher has advertised"
+        above = self._settings.upstream
+        if isinstance(above, Paths) and self._name not in above.down:
+            return f"no paths lead from {self._name}: publish at {' or '.join(above.up)}"
+        return None
+
+    def _refuse(self, link: Link, reason: str) -> list[Effect]:
+        """Refuse a batch that is none."""
+        self._tally.refused += 1
+        return [Send(link.name, Refuse(None, None, reason))]
+
+    def state(self) -> Plain:
+        """Which numbers have been here, as plain data."""
+        return {publisher: seen.state() for publisher, seen in self._seen.items()}
+
+    def restore(self, state: Plain) -> None:
+        """Know the numbers that another one knew."""
+        for publisher, seen in state.items():
+            self._seen[publisher] = Seen.restored(seen, self._window)
