@@ -44,7 +44,7 @@ from tidegate.peers.tree_messages import Join
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from tidegate.overlay.patterns import PatternFilter
+    from tidegate.overlay.pattern_filter import PatternFilter
 
 SMALL = os.environ.get("TIDEGATE_PEERS") == "small"
 TREES = (1_000, 2_000) if SMALL else (1_000, 2_000, 5_000, 10_000, 20_000, 50_000)

@@ -19,7 +19,7 @@ from tidegate.simulate.topology import balanced
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from tidegate.overlay.patterns import PatternFilter
+    from tidegate.overlay.pattern_filter import PatternFilter
 
 PEERS = 200
 PUBLISHED = 40

@@ -26,7 +26,7 @@ the client behind the messages that tell it; where that arrives, the version is 
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from tests.overlay.world import (
     EventMark,
@@ -43,8 +43,13 @@ from tidegate.overlay.client import Client
 from tidegate.overlay.conversation import Told
 from tidegate.overlay.filter import Event
 from tidegate.overlay.messages import Deliver, LinkUp, Message, Send
+from tidegate.overlay.patterns import Patterns
 from tidegate.overlay.policy import Choice
+from tidegate.overlay.several import Several
 from tidegate.overlay.variable import Variable
+
+MovingKind: TypeAlias = Attributes | Patterns | Several
+"""Kinds that read texts with parameters."""
 
 
 @dataclass(eq=False)
@@ -89,11 +94,11 @@ class Line:
 class MovingWorld(World):
     """Brokers on a tree, with one mover at each."""
 
-    kind: Attributes
+    kind: MovingKind
 
     def __init__(
         self,
-        kind: Attributes,
+        kind: MovingKind,
         choice: Choice,
         parents: Sequence[int],
         *,

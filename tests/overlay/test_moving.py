@@ -5,28 +5,33 @@ there to lose events, and does.
 """
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from random import Random
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from tests.overlay.histories import CHOICES, PARENTS, Action
-from tests.overlay.moving import Moments, MovingWorld
+from tests.overlay.histories import CHOICES, PARENTS, Action, trade_document
+from tests.overlay.moving import Moments, MovingKind, MovingWorld
 from tests.overlay.world import Make
 from tidegate.algebra.histogram import Histogram
 from tidegate.overlay.attributes import Attributes
 from tidegate.overlay.broker import Broker
 from tidegate.overlay.client import Client
+from tidegate.overlay.filter import Filter
+from tidegate.overlay.patterns import Patterns
 from tidegate.overlay.policy import Choice
+from tidegate.overlay.several import Several
 from tidegate.overlay.strategy import STRATEGIES
 from tidegate.overlay.structures import INDEXES
 from tidegate.overlay.variable import Variable
 
 LONG, QUICK = (os.environ.get(name) == "1" for name in ("TIDEGATE_LONG", "TIDEGATE_QUICK"))
 EXAMPLES = 900 if LONG else 4 if QUICK else 10
+FEW = 200 if LONG else 3  # where documents are looked at one by one
 
 TEMPLATES = [
     "x < :a",
@@ -51,7 +56,38 @@ EVENTS = [
         (None, 5, "pq"),
     ]
 ]
+XPATHS = [
+    "//quote[price < $a]",
+    "/trade[quote/price >= $a]",
+    "//quote[price > $a][price <= $b]",
+    "//price[. = $a]",
+    "//quote[@symbol = $t][price < $b]",
+    "/trade/quote[price = $a or @symbol = $t]",
+    "//quote[price < $a][position() <= $b]",
+    "/trade[contains(quote[price < $a]/@symbol, $t)]",
+    "/trade/*[@symbol != $t]//price[. <= $b] | /news[@level > $a]",
+]
+
+
+@dataclass(frozen=True)
+class Moves:
+    """What histories are made of: a kind, filters with parameters a, b and t, and events."""
+
+    kind: MovingKind
+    templates: Sequence[str]
+    events: Sequence[Any]
+    offered: str
+    plain: str
+
+
 KIND = Attributes(None, Histogram.from_events(EVENTS, None))
+BOTH = Several(KIND, Patterns())
+DOCUMENTS = [trade_document(Random(seed)) for seed in range(24)]
+MOVES = {
+    "attributes": Moves(KIND, TEMPLATES, EVENTS, "x >= :a", "x < :a"),
+    "patterns": Moves(Patterns(), XPATHS, DOCUMENTS, "/trade[quote/price >= $a]", "//quote"),
+    "several": Moves(BOTH, [*TEMPLATES, *XPATHS], [*EVENTS[::3], *DOCUMENTS], "x >= :a", "//quote"),
+}
 NUMBER = st.integers(0, 60)
 WHAT = st.sampled_from(
     [
@@ -66,8 +102,9 @@ ACTIONS = st.lists(st.tuples(WHAT, NUMBER, NUMBER, NUMBER), min_size=25, max_siz
 class History:
     """Lets actions happen in a world; each mover has numbers a, b and a text t that move."""
 
-    def __init__(self, world: MovingWorld, options: dict[str, int]) -> None:
+    def __init__(self, world: MovingWorld, moves: Moves, options: dict[str, int]) -> None:
         self.world = world
+        self.moves = moves
         self.variables = {
             mover: {
                 "a": world.variable(mover, 4, **options),
@@ -80,7 +117,7 @@ class History:
 
     def given(self, mover: str, text: str, plain: int) -> dict[str, Any]:
         """What parameters of a text are: variables, and now and then a value."""
-        names = KIND.template(text).parameters
+        names = self.moves.kind.template(text).parameters
         own = self.variables[mover]
         return {name: own[name].value if plain % 5 == 4 else own[name] for name in names}
 
@@ -90,7 +127,8 @@ class History:
         mover = list(world.movers)[a % len(world.movers)]
         own = self.variables[mover]
         moving = world.moving()
-        text = TEMPLATES[b % len(TEMPLATES)]
+        text = self.moves.templates[b % len(self.moves.templates)]
+        events = self.moves.events
         if what == "subscribe":
             world.want(mover, text, self.given(mover, text, c))
         elif what == "set":
@@ -107,7 +145,7 @@ class History:
         elif what == "cancel" and moving:
             world.cancel(moving[a % len(moving)])
         elif what == "publish":
-            world.publish(world.clients[a % len(world.clients)], EVENTS[(b * 61 + c) % len(EVENTS)])
+            world.publish(world.clients[a % len(world.clients)], events[(b * 61 + c) % len(events)])
         elif what == "probe" and moving:
             self._probe(a, b, moving[c % len(moving)].versions[-1])
         elif what == "move":
@@ -121,9 +159,15 @@ class History:
         elif what == "settle":
             world.settle()
         elif what == "advertise" and world.advertisements:
-            world.advertise(world.clients[a % len(world.clients)], KIND.parse("x >= :a", a=b % 9))
+            world.advertise(
+                world.clients[a % len(world.clients)], self._plain(self.moves.offered, b)
+            )
         elif what == "plain":
-            world.subscribe(world.clients[a % len(world.clients)], KIND.parse("x < :a", a=b % 9))
+            world.subscribe(world.clients[a % len(world.clients)], self._plain(self.moves.plain, b))
+
+    def _plain(self, text: str, b: int) -> Filter:
+        template = self.moves.kind.template(text)
+        return template.bind(dict.fromkeys(template.parameters, b % 9))
 
     def _set(self, mover: str, variable: Variable, value: Any) -> None:
         self.before[variable] = variable.value
@@ -134,7 +178,8 @@ class History:
         for _ in range(1 + b % 6):
             arrived = self.world.move(a)
             if arrived in self.world.brokers:
-                fitting = [event for event in EVENTS if wanted.matches(event)] or EVENTS
+                every = self.moves.events
+                fitting = [event for event in every if wanted.matches(event)] or every
                 self.world.publish(f"{arrived}.0", fitting[b % len(fitting)])
 
 
@@ -153,12 +198,13 @@ class Setting:
     options: dict[str, int] = field(default_factory=dict)
     make: Make = Broker
     client: type[Client] = Client
+    moves: Moves = MOVES["attributes"]
 
 
 def run(setting: Setting, parents: list[int], actions: list[Action]) -> list[Moments]:
     """Let a history happen; the world is quiet then, and checked; emptied, and checked again."""
     world = MovingWorld(
-        KIND,
+        setting.moves.kind,
         setting.choice,
         parents,
         advertisements=setting.advertisements,
@@ -166,9 +212,9 @@ def run(setting: Setting, parents: list[int], actions: list[Action]) -> list[Mom
         make=setting.make,
         client=setting.client,
     )
-    history = History(world, setting.options)
+    history = History(world, setting.moves, setting.options)
     if setting.advertisements:
-        world.advertise(world.clients[0], KIND.parse("x >= 2"))
+        world.advertise(world.clients[0], history._plain(setting.moves.offered, 2))
     for action in actions:
         history.act(action)
     world.settle()
@@ -177,7 +223,7 @@ def run(setting: Setting, parents: list[int], actions: list[Action]) -> list[Mom
             s.id: s.versions[-1] for s in world.moving() if s.client == each.name
         }
     moments = world.moments()
-    world.check_quiet(EVENTS, exact=not setting.choice.imt)
+    world.check_quiet(setting.moves.events, exact=not setting.choice.imt)
     for subscription in world.standing():
         world.cancel(subscription)
     world.settle()
@@ -257,6 +303,32 @@ def test_strictness_is_there_at_once_and_coverage_when_the_marker_arrives(
     for name in ("strict", "covered", "in_place"):
         delays = [getattr(each, name) for each in moments]
         record_property(f"{name}, steps", f"{sum(delays) / len(delays):.1f}, at most {max(delays)}")
+
+
+@pytest.mark.parametrize("advertisements", [False, True], ids=["open", "advertised"])
+@pytest.mark.parametrize("kind", ["patterns", "several"])
+@pytest.mark.parametrize("policy", CHOICES)
+def test_patterns_keep_the_contract_when_values_move(
+    policy: str, kind: str, advertisements: bool
+) -> None:
+    choice = CHOICES[policy]
+    holds(Setting(choice, advertisements=advertisements, moves=MOVES[kind]), FEW)
+
+
+@pytest.mark.parametrize("kind", ["patterns", "several"])
+@pytest.mark.parametrize(
+    "updates", [x for x in STRATEGIES if x not in ("parametric", "cancel first")]
+)
+def test_every_strategy_but_one_keeps_the_contract_with_patterns(updates: str, kind: str) -> None:
+    holds(Setting(updates=updates, moves=MOVES[kind]), FEW)
+
+
+@pytest.mark.parametrize("kind", ["patterns", "several"])
+@pytest.mark.parametrize("options", [{"damping": 2}, {"damping": 1, "predict": 2}])
+def test_patterns_that_are_damped_or_predicted_keep_the_contract(
+    options: dict[str, int], kind: str
+) -> None:
+    holds(Setting(options=options, moves=MOVES[kind]), 2 * FEW)
 
 
 def test_cancelling_first_loses_events() -> None:

@@ -9,9 +9,11 @@ from typing import Any
 import pytest
 
 from tests.overlay.histories import Action
-from tests.overlay.test_moving import Setting, fails, run
+from tests.overlay.test_moving import MOVES, Setting, fails, run
 from tests.overlay.test_mutants import ReordersUpdates
 from tidegate.algebra import widen
+from tidegate.documents import widen as pattern_widen
+from tidegate.documents.widen import _implied
 from tidegate.filters.filter import Filter as InLanguage
 from tidegate.filters.meaning import allowed
 from tidegate.filters.values import Constant
@@ -203,10 +205,21 @@ def test_damping_that_narrows_is_caught(monkeypatch: pytest.MonkeyPatch) -> None
     assert fails(Setting(options={"damping": 2}))
 
 
+def test_damping_that_narrows_is_caught_with_patterns(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pattern_widen, "_implied", lambda given, asked: _implied(asked, given))
+    assert fails(Setting(options={"damping": 2}, moves=MOVES["patterns"]))
+
+
+@pytest.mark.parametrize("mutant", [Lax, Forgetful])
+def test_a_wrong_client_is_caught_with_patterns(mutant: type[Client]) -> None:
+    assert fails(Setting(client=mutant, moves=MOVES["patterns"]))
+
+
 def test_a_prediction_in_the_place_of_the_value_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(client_module, "Binding", TakesTheFutureForNow)
     assert fails(Setting(options={"predict": 2}))
 
 
-def test_nothing_of_this_is_caught_without_a_mutant() -> None:
-    assert not fails(Setting(options={"damping": 2}, advertisements=True), 20)
+@pytest.mark.parametrize("kind", MOVES)
+def test_nothing_of_this_is_caught_without_a_mutant(kind: str) -> None:
+    assert not fails(Setting(options={"damping": 2}, advertisements=True, moves=MOVES[kind]), 20)

@@ -20,12 +20,13 @@ from tests.overlay.test_mutants import (
 from tidegate.documents.pattern import Pattern
 from tidegate.errors import FilterError, TidegateError
 from tidegate.overlay import broker as broker_module
-from tidegate.overlay import patterns as patterns_module
+from tidegate.overlay import pattern_index
 from tidegate.overlay import policy as policy_module
 from tidegate.overlay.attributes import Attributes
 from tidegate.overlay.broker import Broker
 from tidegate.overlay.filter import Filter, FilterIndex, Kind
-from tidegate.overlay.patterns import PatternFilter, Patterns
+from tidegate.overlay.pattern_filter import PatternFilter
+from tidegate.overlay.patterns import Patterns
 from tidegate.overlay.policy import Choice
 from tidegate.overlay.scan import ScanIndex
 from tidegate.overlay.several import Several
@@ -82,7 +83,7 @@ def test_an_index_answers_as_one_filter_after_the_other_does(seed: int) -> None:
 
 
 def test_many_filters_are_kept_in_the_index_of_documents(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(patterns_module, "_FEW", 10)
+    monkeypatch.setattr(pattern_index, "_FEW", 10)
     for seed in range(3):
         random = Random(seed)
         filters: list[Filter] = [*drawn(random, 40)]

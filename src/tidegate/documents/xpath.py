@@ -99,20 +99,20 @@ class XPath:
         if unknown:
             known = ", ".join(f"${name}" for name in self.parameters) or "none"
             raise ParameterError(f"the filter has no parameter ${unknown[0]}; it has {known}")
-        given = {name: _constant(name, value) for name, value in parameters.items()}
+        given = {name: constant(name, value) for name, value in parameters.items()}
 
-        def change(constant: Constant, is_rank: bool) -> Constant:
-            if not isinstance(constant, Parameter) or constant.name not in given:
-                return constant
-            value = given[constant.name]
+        def change(each: Constant, is_rank: bool) -> Constant:
+            if not isinstance(each, Parameter) or each.name not in given:
+                return each
+            value = given[each.name]
             if is_rank and isinstance(value, str):
                 raise FilterTypeError(
-                    f"parameter ${constant.name} is a position, and {value!r} is not a number",
+                    f"parameter ${each.name} is a position, and {value!r} is not a number",
                     instead="a number",
                 )
             return value
 
-        return self._with(with_constants(self.expression, change))
+        return self.saying(with_constants(self.expression, change))
 
     def require_bound(self) -> None:
         """Raise `ParameterError` if a parameter is still open."""
@@ -139,7 +139,7 @@ class XPath:
         >>> parse_xpath("//a[b = 'x'][c < 2]").values
         ["'x", '2.0']
         """
-        return [_plain(constant) for constant in constants(self.expression)]
+        return [_plain(each) for each in constants(self.expression)]
 
     def with_values(self, values: Sequence[object]) -> "XPath":
         """The filter of the same shape with other constants.
@@ -158,9 +158,10 @@ class XPath:
                 raise FilterTypeError(f"a position is a number, and {value!r} is not")
             return value
 
-        return self._with(with_constants(self.expression, change))
+        return self.saying(with_constants(self.expression, change))
 
-    def _with(self, expression: Expression) -> "XPath":
+    def saying(self, expression: Expression) -> "XPath":
+        """The filter that another expression is, if read as this one was."""
         return XPath(expression, ordered=self.ordered, namespaces=self.namespaces)
 
     def matches(self, document: bytes | str | Element) -> bool:
@@ -246,7 +247,7 @@ def _namespaces(expression: Expression) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _constant(name: str, value: object) -> str | float | Absent:
+def constant(name: str, value: object) -> str | float | Absent:
     """The value of a parameter as a constant of the language."""
     if value is None:
         return Absent()

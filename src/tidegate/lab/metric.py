@@ -20,7 +20,8 @@ from tidegate.documents.synopsis import Synopsis
 from tidegate.lab.workloads.dtds import made_up, news
 from tidegate.lab.workloads.xml_documents import DocumentChoices, DocumentSource
 from tidegate.lab.workloads.xml_patterns import PatternChoices, PatternSource
-from tidegate.overlay.patterns import PatternFilter, Patterns
+from tidegate.overlay.pattern_filter import PatternFilter
+from tidegate.overlay.patterns import Patterns
 from tidegate.peers.guide import Guide
 from tidegate.peers.history import History
 from tidegate.peers.opposition import Opposition

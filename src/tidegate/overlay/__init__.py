@@ -12,7 +12,9 @@ an event travels only where somebody wants it. From the bottom up:
 - `attribute_courses`: how many of them are pruned to their end
 - `attribute_pruner`: what can be left out of them, by what was seen of events
 - `attributes`: all of this together, as a kind of filters
-- `patterns`: tree patterns on documents; `several`: filters of several kinds in one network
+- `pattern_filter`: tree patterns on documents; `pattern_template`: those with parameters
+- `pattern_index`: which of many patterns match, cover or overlap
+- `patterns`: all of this together, as a kind; `several`: filters of several kinds in one network
 - `scan`: an index that asks one filter after the other, for kinds without a better one
 - `counts`: how many registrations an entry stands for
 - `difference`: how a set of filters has changed

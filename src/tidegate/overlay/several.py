@@ -7,9 +7,9 @@ covers the other, and they do not overlap. Each kind keeps its filters in its ow
 """
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from tidegate.errors import FilterError, TidegateError
 from tidegate.overlay.filter import (
@@ -22,6 +22,7 @@ from tidegate.overlay.filter import (
     Plain,
 )
 from tidegate.overlay.pairs import Pairs, one_by_one
+from tidegate.overlay.template import Language, Template
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +74,36 @@ class KindFilter:
 
     def __str__(self) -> str:
         return f"{self.kind}: {self.filter}"
+
+
+class KindTemplate:
+    """A `Template` of one of the kinds."""
+
+    def __init__(self, kind: str, template: Template, owner: "Several") -> None:
+        self._kind = kind
+        self._template = template
+        self._owner = owner
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """Their names."""
+        return self._template.parameters
+
+    def bind(self, values: Mapping[str, Any], /) -> KindFilter:
+        """The filter with a value for each parameter."""
+        return KindFilter(self._kind, self._template.bind(values), self._owner)
+
+    def around(self, now: Mapping[str, Any], others: Sequence[Mapping[str, Any]], /) -> KindFilter:
+        """A filter wide enough for the values of now, and as far as possible for others."""
+        return KindFilter(self._kind, self._template.around(now, others), self._owner)
+
+    def ranged(self, names: Collection[str], /) -> "KindTemplate":
+        """One that means the same, and of which `around` finds more for these parameters."""
+        return KindTemplate(self._kind, self._template.ranged(names), self._owner)
+
+    def without(self, names: Collection[str], /) -> "KindTemplate":
+        """One that covers it for all values of these parameters, and does not have them."""
+        return KindTemplate(self._kind, self._template.without(names), self._owner)
 
 
 class SeveralIndex:
@@ -179,9 +210,11 @@ class Several:
     >>> from tidegate.overlay.patterns import Patterns
     >>> attributes, patterns = Attributes(), Patterns()
     >>> both = Several(attributes, patterns)
-    >>> f = both.filter(patterns.parse("//quote"))
-    >>> f.matches("<quote/>"), f.matches({"price": 5})
+    >>> f = both.parse("//quote[price < $limit]", limit=7)
+    >>> f.matches("<quote><price>5</price></quote>"), f.matches({"price": 5})
     (True, False)
+    >>> both.parse("price < 7") == both.filter(attributes.parse("price < 7"))
+    True
     """
 
     def __init__(self, *kinds: Kind) -> None:
@@ -200,6 +233,24 @@ class Several:
             if kind.filter_refusal(f) is None:
                 return KindFilter(name, f, self)
         raise FilterError(f"none of the kinds {self.name} takes this filter: {f}")
+
+    def parse(self, text: str, /, **parameters: Any) -> KindFilter:
+        """Read a filter of one of the kinds, and bind its parameters."""
+        return self.template(text).bind(parameters)
+
+    def template(self, text: str, /) -> KindTemplate:
+        """Read a filter whose parameters are bound later; the first kind that can read it does."""
+        refusals: dict[str, str] = {}
+        for name, kind in self.kinds.items():
+            if not isinstance(kind, Language):
+                refusals[name] = "there are no texts of this kind"
+                continue
+            try:
+                return KindTemplate(name, kind.template(text), self)
+            except TidegateError as error:
+                refusals[name] = str(error)
+        listed = "\n".join(f"{name}: {refusal}" for name, refusal in refusals.items())
+        raise FilterError(f"none of the kinds {self.name} reads this filter\n{listed}")
 
     def kind_of(self, event: object) -> str | None:
         """The name of the kind that an event belongs to, if one takes it."""

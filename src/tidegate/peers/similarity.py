@@ -25,7 +25,7 @@ from tidegate.documents.values import exclude, implies
 from tidegate.documents.xpath import XPath
 from tidegate.errors import TidegateError
 from tidegate.overlay.filter import Filter
-from tidegate.overlay.patterns import PatternFilter
+from tidegate.overlay.pattern_filter import PatternFilter
 from tidegate.peers.expansion import Bounds, Possible, expand, opposed
 from tidegate.peers.guide import Guide, Path
 from tidegate.peers.proximity import Measure

@@ -31,7 +31,8 @@ from tidegate.overlay.messages import (
     Publish,
     Send,
 )
-from tidegate.overlay.patterns import PatternFilter, Patterns
+from tidegate.overlay.pattern_filter import PatternFilter
+from tidegate.overlay.patterns import Patterns
 from tidegate.overlay.policy import Choice
 from tidegate.overlay.settings import Settings
 from tidegate.simulate.size import Sizes

@@ -1,0 +1,185 @@
+"""Many tree patterns: which of them match, cover or overlap, and what they cover together.
+
+Who covers whom is found by XSearch, which says what the pairwise test says; what overlaps, by the
+names of outermost elements first; what a document matches, by trying all while there are few, and
+else by the index of documents.
+
+A union subsumes what one of its patterns covers, which errs outward.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from tidegate.documents.index import DocumentIndex
+from tidegate.documents.pattern import ANY, Distance, Pattern
+from tidegate.documents.xpath import XPath
+from tidegate.errors import DocumentError
+from tidegate.overlay.filter import Event, Filter, Plain
+from tidegate.overlay.pairs import Pairs, one_by_one
+from tidegate.overlay.pattern_filter import expression_of, tree
+from tidegate.papers.xsearch.xsearch import XSearch
+
+_FEW: Final = 100
+"""Filters that are tried one by one."""
+_CHILD: Final = Distance(1)
+
+
+class _Containment:
+    """Expressions under numbers, and who covers whom: all patterns of all of them in one XSearch.
+
+    An expression covers another one if each pattern of that is covered by one of its own.
+    """
+
+    def __init__(self) -> None:
+        self.expressions: dict[int, XPath] = {}
+        self._search = XSearch()
+        self._slots: dict[int, list[int]] = {}
+        self._numbers: dict[int, int] = {}
+        self._next = 0
+
+    def add(self, number: int, expression: XPath) -> None:
+        self.expressions[number] = expression
+        self._slots[number] = []
+        for pattern in expression.patterns:
+            self._search.add(self._next, pattern)
+            self._slots[number].append(self._next)
+            self._numbers[self._next] = number
+            self._next += 1
+
+    def remove(self, number: int) -> None:
+        del self.expressions[number]
+        for slot in self._slots.pop(number):
+            self._search.remove(slot)
+            del self._numbers[slot]
+
+    def containing(self, expression: XPath) -> list[int]:
+        """Those that cover an expression."""
+        found = set(self.expressions)
+        for pattern in expression.patterns:
+            found &= self._covering(pattern)
+        return sorted(found)
+
+    def contained(self, expression: XPath) -> list[int]:
+        """Those that an expression covers."""
+        slots: set[int] = set()
+        for pattern in expression.patterns:
+            slots |= self._search.contained(pattern)
+        candidates = {self._numbers[slot] for slot in slots}
+        found = [n for n in candidates if all(slot in slots for slot in self._slots[n])]
+        return sorted(found + [n for n, own in self._slots.items() if not own])
+
+    def covers_each(self, expression: XPath) -> bool:
+        """Whether each pattern of an expression is covered by one of some expression here."""
+        return all(self._search.containing(pattern) for pattern in expression.patterns)
+
+    def _covering(self, pattern: Pattern) -> set[int]:
+        return {self._numbers[slot] for slot in self._search.containing(pattern)}
+
+
+class PatternIndex:
+    """A `FilterIndex` of patterns."""
+
+    def __init__(self) -> None:
+        self._containment = _Containment()
+        self._outermost: dict[str, set[int]] = {}
+        self._documents: DocumentIndex | None = None
+
+    def __len__(self) -> int:
+        return len(self._containment.expressions)
+
+    def add(self, number: int, f: Filter, /) -> None:
+        """Take in a filter under a number that is free."""
+        expression = expression_of(f)
+        self._containment.add(number, expression)
+        for name in _outermost(expression):
+            self._outermost.setdefault(name, set()).add(number)
+        if self._documents is not None:
+            self._documents.add(number, expression)
+        elif len(self) > _FEW:
+            self._documents = DocumentIndex()
+            for each, own in self._containment.expressions.items():
+                self._documents.add(each, own)
+
+    def update(self, number: int, f: Filter, /) -> None:
+        """Put another filter in the place of the one with this number."""
+        self.remove(number)
+        self.add(number, f)
+
+    def remove(self, number: int, /) -> None:
+        """Forget the filter with this number."""
+        for name in _outermost(self._containment.expressions[number]):
+            self._outermost[name].discard(number)
+            if not self._outermost[name]:
+                del self._outermost[name]
+        self._containment.remove(number)
+        if self._documents is not None:
+            self._documents.remove(number)
+
+    def match(self, event: Event, /) -> list[int]:
+        """The filters that match a document."""
+        if self._documents is not None:
+            try:
+                return [int(number) for number in self._documents.match(event)]
+            except DocumentError:
+                pass  # larger than the index reads at once
+        root = tree(event)
+        return [n for n, own in self._containment.expressions.items() if own.matches(root)]
+
+    def match_batch(self, events: Sequence[Event], /) -> list[Pairs]:
+        """The filters that match each of many events."""
+        return one_by_one(self.match, events)
+
+    def containing(self, f: Filter, /) -> list[int]:
+        """The filters that cover this one."""
+        return self._containment.containing(expression_of(f))
+
+    def contained(self, f: Filter, /) -> list[int]:
+        """The filters that this one covers."""
+        return self._containment.contained(expression_of(f))
+
+    def overlapping(self, f: Filter, /) -> list[int]:
+        """The filters that overlap this one."""
+        expression = expression_of(f)
+        names = _outermost(expression)
+        if ANY in names:
+            near = set(self._containment.expressions)
+        else:
+            near = set().union(*(self._outermost.get(name, ()) for name in (*names, ANY)))
+        known = self._containment.expressions
+        return sorted(number for number in near if known[number].overlaps(expression))
+
+
+class PatternUnion:
+    """A `FilterUnion` of patterns: they subsume what one of them covers, pattern by pattern."""
+
+    def __init__(self) -> None:
+        self._containment = _Containment()
+
+    def add(self, number: int, f: Filter, /) -> None:
+        """Take in a filter under a number that is free."""
+        self._containment.add(number, expression_of(f))
+
+    def remove(self, number: int, /) -> None:
+        """Forget the filter with this number."""
+        self._containment.remove(number)
+
+    def subsumes(self, f: Filter, /) -> bool:
+        """Whether every document that matches f is certain to match one of the filters."""
+        return self._containment.covers_each(expression_of(f))
+
+    def state(self) -> None:
+        """Nothing but the filters that are there."""
+
+    def restore(self, filters: Mapping[int, Filter], state: Plain, /) -> None:
+        """Take in filters."""
+        for number, f in filters.items():
+            self.add(number, f)
+
+
+def _outermost(expression: XPath) -> set[str]:
+    """What the outermost element of a matching document may be called; `*` for anything."""
+    return {
+        branch.node.label if branch.distance == _CHILD else ANY
+        for pattern in expression.patterns
+        for branch in pattern.root.branches[:1]
+    } | {ANY for pattern in expression.patterns if not pattern.root.branches}
