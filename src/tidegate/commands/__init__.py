@@ -3,6 +3,7 @@
 A module for each command of `tidegate`, and what they have in common:
 
 - `options`: arguments that several commands take, and errors printed without a traceback
+- `files`: where results are written
 - `rule_files`: how subscriptions come out of files; `formats`: CSV, JSON lines, Parquet
 - `subs`: a subscription store; `match`: events from files, notifications into files
 - `statistics`: what events look like; `analyse`: what the subscriptions of a store look like

@@ -11,6 +11,7 @@ from rich.markup import escape
 from rich.progress import Progress
 
 import tidegate as tg
+from tidegate.commands.files import check_writable, write
 from tidegate.commands.options import refusals
 from tidegate.console import err, out
 
@@ -45,7 +46,7 @@ def compare(
     with refusals():
         names = None if policies is None else [name.strip() for name in policies.split(",")]
         contestants = chosen(names)
-        _check_writable(page)
+        check_writable(page)
         makers = [partial(load, path, seed, SOURCES) for path in scenarios]
         for make in makers:
             trial.refuse_unfit(make())  # all of them before the first takes its time
@@ -58,7 +59,7 @@ def compare(
         if json:
             typer.echo(measures.to_json(found), nl=False)
         if page is not None:
-            _write(page, draw(found))
+            write(page, draw(found), err)
         losers = {each.policy for one in found for each in one.losers}
         if losers:
             raise tg.TidegateError(f"deliveries are wrong by {', '.join(sorted(losers))}")
@@ -92,18 +93,3 @@ class _Lines:
         if policy != self._policy:
             self._policy = policy
             err.print(f"{escape(self._name)}, {share:.0%} done: {escape(policy)}")
-
-
-def _check_writable(path: Path | None) -> None:
-    """Refuse a place where nothing can be written before anything takes its time."""
-    if path is not None and (path.is_dir() or not path.parent.is_dir()):
-        wrong = "it is a folder" if path.is_dir() else f"there is no folder {path.parent}"
-        raise tg.TidegateError(f"{path} cannot be written: {wrong}")
-
-
-def _write(path: Path, text: str) -> None:
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise tg.TidegateError(f"{path} cannot be written: {error.strerror}") from None
-    err.print(f"wrote {escape(str(path))}")

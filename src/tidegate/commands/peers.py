@@ -1,15 +1,14 @@
 """The command `tidegate peers`: what happens in a network of peers?"""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.markup import escape
+from rich.progress import Progress
 
-import tidegate as tg
+from tidegate.commands.files import check_writable, write
 from tidegate.commands.options import refusals
-from tidegate.console import out
+from tidegate.console import err, out
 
 
 def peers(
@@ -29,17 +28,13 @@ def peers(
     from tidegate.peers.scenario import load
 
     with refusals():
-        found = load(scenario, seed, SOURCES).run()
+        check_writable(result, picture)
+        planned = load(scenario, seed, SOURCES)
+        with Progress(console=err, transient=True, disable=not err.is_terminal) as shown:
+            task = shown.add_task("simulating", total=1.0)
+            found = planned.run(lambda share: shown.update(task, completed=share))
         found.report(out)
-        _write(result, found.json)
-        _write(picture, found.picture)
-
-
-def _write(path: Path | None, text: Callable[[], str]) -> None:
-    if path is None:
-        return
-    try:
-        path.write_text(text(), encoding="utf-8")
-    except OSError as error:
-        raise tg.TidegateError(f"{path} cannot be written: {error.strerror}") from None
-    out.print(f"wrote {escape(str(path))}")
+        if result is not None:
+            write(result, found.json(), out)
+        if picture is not None:
+            write(picture, found.picture(), out)

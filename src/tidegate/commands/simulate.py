@@ -1,14 +1,12 @@
 """The command `tidegate simulate`: what happens in a network of brokers?"""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.markup import escape
 from rich.progress import Progress
 
-import tidegate as tg
+from tidegate.commands.files import check_writable, write
 from tidegate.commands.options import refusals
 from tidegate.console import err, out
 
@@ -37,6 +35,7 @@ def simulate(
     from tidegate.simulate.scenario import load
 
     with refusals():
+        check_writable(result, picture)
         planned = load(scenario, seed, SOURCES)
         if policy is not None:
             planned = planned.with_policy(policy)
@@ -45,15 +44,7 @@ def simulate(
             network = planned.run(lambda share: shown.update(task, completed=share))
         found = count(network, planned.name, planned.seed)
         report(found, out)
-        _write(result, found.json)
-        _write(picture, lambda: draw(found))
-
-
-def _write(path: Path | None, text: Callable[[], str]) -> None:
-    if path is None:
-        return
-    try:
-        path.write_text(text(), encoding="utf-8")
-    except OSError as error:
-        raise tg.TidegateError(f"{path} cannot be written: {error.strerror}") from None
-    out.print(f"wrote {escape(str(path))}")
+        if result is not None:
+            write(result, found.json(), out)
+        if picture is not None:
+            write(picture, draw(found), out)

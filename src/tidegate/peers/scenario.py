@@ -7,8 +7,7 @@ all at once; then some leave and some fail; then events are published, each by a
 unless one is named, from among those who want it if any does.
 """
 
-import tomllib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
 from pathlib import Path
 from random import Random
@@ -27,7 +26,7 @@ from tidegate.peers.proximity import Measure, Proximity
 from tidegate.peers.simulation import TICK, Simulation
 from tidegate.peers.tree_messages import Join
 from tidegate.peers.tree_peer import TreePeer
-from tidegate.simulate.section import Section
+from tidegate.simulate.section import Section, table_in
 from tidegate.simulate.supply import Sources, TextKind
 
 OVERLAYS: Final = ("containment", "similarity")
@@ -60,11 +59,13 @@ class Scenario:
     churn: Churn
     events: tuple[tuple[str | None, Event], ...]
 
-    def run(self) -> Outcome:
-        """Let it happen."""
+    def run(self, progress: Callable[[float], object] = lambda share: None) -> Outcome:
+        """Let it happen; `progress` is told the share of peers and events that are over."""
         draw = Random(self.seed)
         network = self._network()
-        for name, f in self.peers.items():
+        steps = len(self.peers) + len(self.events)
+        for done, (name, f) in enumerate(self.peers.items()):
+            progress(done / steps)
             network.join(name, f)
             if not self.together:
                 network.settle()
@@ -76,7 +77,8 @@ class Scenario:
             network.run(self.settings.mend_time)
             network.settle()
         spreads = []
-        for who, event in self.events:
+        for done, (who, event) in enumerate(self.events, start=len(self.peers)):
+            progress(done / steps)
             publisher = self._publisher(network, who, event, draw)
             spreads.append(network.publish(publisher, event))
         return outcome(self.name, network, built, spreads)
@@ -119,15 +121,7 @@ class Scenario:
 
 def load(path: Path, seed: int | None = None, sources: Sources = NO_SOURCES) -> Scenario:
     """The scenario in a file, perhaps with another seed; `sources` are workloads it may name."""
-    try:
-        table = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ScenarioError(f"{path} cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise ScenarioError(f"{path} is not UTF-8") from None
-    except tomllib.TOMLDecodeError as error:
-        raise ScenarioError(f"{path} is not TOML: {error}") from None
-    return read({"name": path.stem, **table, **({} if seed is None else {"seed": seed})}, sources)
+    return read(table_in(path, seed), sources)
 
 
 def read(table: dict[str, Any], sources: Sources = NO_SOURCES) -> Scenario:

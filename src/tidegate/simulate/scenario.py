@@ -5,7 +5,6 @@ and faults. `docs/simulate.md` tells all keys. Whatever is wrong in it is refuse
 name and what is allowed there.
 """
 
-import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from functools import partial
@@ -26,7 +25,7 @@ from tidegate.simulate.cost import DOCUMENT, CostModel
 from tidegate.simulate.link import LinkModel
 from tidegate.simulate.network import CHECKS, Network, Setup
 from tidegate.simulate.plan import given
-from tidegate.simulate.section import Section
+from tidegate.simulate.section import Section, table_in
 from tidegate.simulate.supply import Sources, TextKind
 from tidegate.simulate.topology import Topology, balanced, line, random_tree, star, transit_stub
 from tidegate.simulate.workload import Crowd, Workload, read_workload
@@ -112,15 +111,7 @@ class Scenario:
 
 def load(path: Path, seed: int | None = None, sources: Sources = NO_SOURCES) -> Scenario:
     """The scenario in a file, perhaps with another seed; `sources` are workloads it may name."""
-    try:
-        table = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ScenarioError(f"{path} cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise ScenarioError(f"{path} is not UTF-8") from None
-    except tomllib.TOMLDecodeError as error:
-        raise ScenarioError(f"{path} is not TOML: {error}") from None
-    return read({"name": path.stem, **table, **({} if seed is None else {"seed": seed})}, sources)
+    return read(table_in(path, seed), sources)
 
 
 def read(table: dict[str, Any], sources: Sources = NO_SOURCES) -> Scenario:

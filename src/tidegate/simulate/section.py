@@ -5,12 +5,27 @@ what is allowed there; so is a key that nobody asks for.
 """
 
 import difflib
+import tomllib
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, Final
 
 from tidegate.errors import ScenarioError
 
 REQUIRED: Final = object()
+
+
+def table_in(path: Path, seed: int | None = None) -> dict[str, Any]:
+    """The table in a scenario's file, called like the file; perhaps with another seed."""
+    try:
+        table = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ScenarioError(f"{path} cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise ScenarioError(f"{path} is not UTF-8") from None
+    except tomllib.TOMLDecodeError as error:
+        raise ScenarioError(f"{path} is not TOML: {error}") from None
+    return {"name": path.stem, **table, **({} if seed is None else {"seed": seed})}
 
 
 class Section:
