@@ -22,6 +22,7 @@ What comes out is an `Analysis`: counts, examples and distributions, small howev
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cached_property
 from math import ceil
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -187,9 +188,17 @@ class _Work:
 
     def _tasks(self) -> int:
         """Into how many tasks work on all subscriptions is parted."""
+        return max(1, min(_TASKS, self._most // _TASK))
+
+    @cached_property
+    def _most(self) -> int:
+        """How many subscriptions there may be."""
         commits = self._store.history()
-        most = sum(each.added for each in commits if each.version <= self._version)
-        return max(1, min(_TASKS, most // _TASK))
+        return sum(each.added for each in commits if each.version <= self._version)
+
+    def _shares(self) -> int:
+        """Into how many tasks asking for what others subsume is parted: few of few filters."""
+        return max(self._tasks(), min(4 * _SHARES, ceil(self._most / _ASKED)))
 
     def _rows(self) -> "DataFrame":
         """The subscriptions, spread over enough tasks."""
@@ -270,7 +279,7 @@ class _Work:
             )
             .withColumn("asked", own == sql.col("share"))
             .where("asked OR compared")
-            .repartition(max(4 * _SHARES, self._tasks()), "cell", "share")
+            .repartition(self._shares(), "cell", "share")
             .sortWithinPartitions("cell", "share", "leader")
             .select("cell", "share", "asked", "compared", "meaning", "leader", "boxes")
         )

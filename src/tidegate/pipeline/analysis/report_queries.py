@@ -4,9 +4,14 @@ Counts, distributions and a few examples of each kind, by small queries over the
 `jobs` has made: `every` has a row for each subscription, `facts` one for each distinct filter
 (with its `leader`, the first id that has it, and its `members`), `merged` one for each filter in
 each merger.
+
+A query of a few rows takes Spark a good part of a second, so whatever can be counted on the way
+through one table is counted by one query, and the filters that examples name are looked up
+together.
 """
 
 from collections.abc import Iterable, Mapping
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from tidegate.errors import TidegateError
@@ -23,7 +28,7 @@ from tidegate.pipeline.analysis.findings import (
 from tidegate.pipeline.analysis.meanings import read
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
 
 PLAIN: Final = "plain"  # it has boxes, and can be compared
 NEVER: Final = "never"
@@ -37,6 +42,22 @@ _SHARES: Final = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1)
 _ATTRIBUTES: Final = 15
 _DEAREST: Final = 0.01
 
+_LEFT: Final = f"kind = '{PLAIN}' AND coverer IS NULL AND same IS NULL"  # nobody else covers it
+_SUBSUMED: Final = f"{_LEFT} AND subsumed"
+_COVERED: Final = "coverer IS NOT NULL"
+_COUNTED: Final = {
+    "filters": "count_if(same IS NULL)",
+    "texts": "count_if(texts)",
+    "long": f"count_if(kind = '{LONG}')",
+    "uncompared": "count_if(NOT compared AND coverer IS NULL)",
+    "covered": f"count_if({_COVERED})",
+    "members of covered": f"sum(members) FILTER (WHERE {_COVERED})",
+    "subsumed": f"count_if({_SUBSUMED})",
+    "members of subsumed": f"sum(members) FILTER (WHERE {_SUBSUMED})",
+    "undecided": f"count_if({_LEFT} AND undecided)",
+}
+"""What is counted of the distinct filters."""
+
 
 class Summing:
     """The tables of an analysis, and what they say."""
@@ -49,19 +70,19 @@ class Summing:
 
     def filters(self) -> int:
         """How many different filters there are."""
-        return self._facts.where("same IS NULL").count()
+        return self._counted["filters"]
 
     def texts(self) -> int:
         """How many filters have conditions on text."""
-        return self._facts.where("texts").count()
+        return self._counted["texts"]
 
     def long(self) -> int:
         """How many filters have no normal form."""
-        return self._facts.where(f"kind = '{LONG}'").count()
+        return self._counted["long"]
 
     def uncompared(self) -> int:
         """How many filters others were not compared with, because there was no room."""
-        return self._facts.where("NOT compared AND coverer IS NULL").count()
+        return self._counted["uncompared"]
 
     # -- kinds
 
@@ -94,62 +115,46 @@ class Summing:
 
     def covered(self) -> Kind:
         """Those that another filter covers."""
-        own = self._facts.where("coverer IS NOT NULL")
-        filters, members = self._numbers(own, "count(*)", "sum(members)")
-        some = own.orderBy("leader").limit(SHOWN).collect()
-        known = self._leaders({row["coverer"] for row in some})
-        examples = tuple(self._example(row, others=[known[row["coverer"]]]) for row in some)
-        undecided = self.long()
-        return Kind(members, filters, undecided=undecided, examples=examples)
+        examples = tuple(
+            self._example(row, others=[self._known[row["coverer"]]]) for row in self._covered
+        )
+        return Kind(
+            self._counted["members of covered"],
+            self._counted["covered"],
+            undecided=self.long(),
+            examples=examples,
+        )
 
     def subsumed(self) -> Kind:
         """Those that no filter covers, but several together."""
-        from pyspark.sql import functions as sql
-
-        left = self._facts.where(f"kind = '{PLAIN}' AND coverer IS NULL AND same IS NULL")
-        own = left.where("subsumed")
-        filters, members = self._numbers(own, "count(*)", "sum(members)")
-        (undecided,) = self._numbers(left.where("undecided"), "count(*)")
-        some = own.orderBy(sql.isnull("by"), "leader").limit(SHOWN).collect()
-        known = self._leaders({name for row in some for name in row["by"] or ()})
         examples = tuple(
-            self._example(row, others=[known[name] for name in row["by"] or ()]) for row in some
+            self._example(row, others=[self._known[name] for name in row["by"] or ()])
+            for row in self._subsumed
         )
-        return Kind(members, filters, undecided=undecided + self.long(), examples=examples)
+        return Kind(
+            self._counted["members of subsumed"],
+            self._counted["subsumed"],
+            undecided=self._counted["undecided"] + self.long(),
+            examples=examples,
+        )
 
     def mergeable(self) -> Kind:
         """Those that are one filter with others, exactly."""
-        from pyspark.sql import functions as sql
-
         taking_part = self._merged.select("leader").distinct()
         filters, members = self._numbers(
             self._facts.join(taking_part, "leader"), "count(*)", "sum(members)"
         )
-        groups = self._merged.groupBy("file", "first").agg(
-            sql.count("*").alias("size"), sql.min("merger").alias("merger")
-        )
-        count = groups.count()
-        top = groups.orderBy(sql.desc("size"), "first").limit(SHOWN).collect()
-        inside = self._merged.join(
-            groups.orderBy(sql.desc("size"), "first").limit(SHOWN).select("file", "first"),
-            ["file", "first"],
-        )
-        names: dict[tuple[bytes, str], list[str]] = {}
-        for row in inside.where(sql.col("place") < _MEMBERS).orderBy("place").collect():
-            names.setdefault((bytes(row["file"]), row["first"]), []).append(row["leader"])
-        known = self._leaders(name for own in names.values() for name in own)
         examples = []
-        for row in top:
-            own = [known[name] for name in names[bytes(row["file"]), row["first"]]]
+        for row in self._largest_mergers:
+            own = [self._known[name] for name in self._merger_members[_merger(row)]]
             note = f"{row['size']:,} filters are exactly this one"
             examples.append(Example("", row["merger"], note, tuple(own)))
-        return Kind(members, filters, groups=count, examples=tuple(examples))
+        return Kind(members, filters, groups=self._mergers.count(), examples=tuple(examples))
 
     def of_kind(self, kind: str) -> Kind:
         """Those that can match nothing, or must match everything, or were refused."""
-        own = self._every.where(f"kind = '{kind}'")
-        members, filters = self._numbers(own, "count(*)", "count(DISTINCT meaning)")
-        some = own.orderBy("id").limit(SHOWN).collect()
+        members, filters = self._of_kinds.get(kind, (0, 0))
+        some = (row for row in self._first_of_kinds if row["kind"] == kind)
         return Kind(members, filters, examples=tuple(self._example(row) for row in some))
 
     # -- what events say
@@ -168,9 +173,13 @@ class Summing:
             return {"almost_share": almost}
         sound = rated.where(f"kind NOT IN ('{NEVER}', '{REFUSED}') AND share IS NOT NULL")
         costly = sound.withColumn("cost", sql.col("share") * sql.col("size"))
-        count, matches, cost = costly.agg(
-            sql.count("*"), sql.sum("share"), sql.sum("cost")
+        often = f"share >= {float(almost)!r}D"
+        numbers = costly.agg(
+            *(sql.expr(each) for each in ("count(*)", "sum(share)", "sum(cost)")),
+            *(sql.expr(each) for where in ("share = 0", often) for each in _number_where(where)),
+            *(sql.count_if(_bar(sql.col("share")) == place) for place in _BARS),
         ).collect()[0]
+        count, matches, cost = numbers[:3]
         dearest = costly.orderBy(sql.desc("cost"), "id")
         few = dearest.limit(max(1, int(count * _DEAREST)))
         (top,) = few.agg(sql.sum("cost")).collect()[0]
@@ -180,51 +189,34 @@ class Summing:
             )
             for row in (dearest.limit(SHOWN).collect() if cost else ())
         ]
-        unmatched = sound.where("share = 0")
-        often = sound.where(sql.col("share") >= almost)
         found = Cost(
             events,
             matches or 0.0,
             (top or 0.0) / cost if cost else 0.0,
             tuple(examples),
-            self._histogram(sound),
+            _histogram(numbers[7:]),
             tuple(structures),
         )
         return {
             "cost": found,
             "almost_share": almost,
-            "unmatched": self._plain_kind(unmatched) if events is not None else None,
-            "almost": self._plain_kind(often),
+            "unmatched": None
+            if events is None
+            else self._first_of(sound.where("share = 0"), *numbers[3:5]),
+            "almost": self._first_of(sound.where(often), *numbers[5:7]),
         }
 
-    def _plain_kind(self, own: "DataFrame") -> Kind:
-        members, filters = self._numbers(own, "count(*)", "count(DISTINCT meaning)")
-        some = own.orderBy("id").limit(SHOWN).collect()
+    def _first_of(self, own: "DataFrame", members: int, filters: int) -> Kind:
+        some = own.orderBy("id").limit(SHOWN).collect() if members else ()
         return Kind(members, filters, examples=tuple(self._example(row) for row in some))
-
-    def _histogram(self, sound: "DataFrame") -> tuple[Slice, ...]:
-        from pyspark.sql import functions as sql
-
-        share = sql.col("share")
-        number = sum((sql.when(share >= end, 1).otherwise(0) for end in _SHARES), sql.lit(0))
-        bar = sql.when(share == 0, -1).otherwise(number).alias("bar")
-        counts = {row["bar"]: row["count"] for row in sound.groupBy(bar).count().collect()}
-        ends = [f"{end:.4g}" for end in (100 * end for end in _SHARES)]
-        labels = ["none", f"up to {ends[0]}%"]
-        labels += [f"{low} – {high}%" for low, high in zip(ends, [*ends[1:], "100"], strict=True)]
-        return tuple(Slice(label, counts.get(place - 1, 0)) for place, label in enumerate(labels))
 
     # -- distributions
 
     def coverers(self) -> tuple[Coverer, ...]:
         """The filters that cover the most others."""
-        from pyspark.sql import functions as sql
-
-        own = self._facts.where("coverer IS NOT NULL").groupBy("coverer").count()
-        top = own.orderBy(sql.desc("count"), "coverer").limit(SHOWN).collect()
-        known = self._leaders({row["coverer"] for row in top})
         return tuple(
-            Coverer(row["coverer"], known[row["coverer"]].filter, row["count"]) for row in top
+            Coverer(row["coverer"], self._known[row["coverer"]].filter, row["count"])
+            for row in self._broadest
         )
 
     def group_sizes(self) -> tuple[Slice, ...]:
@@ -264,16 +256,94 @@ class Summing:
         own = self._facts.where(f"kind IN ('{PLAIN}', '{LONG}')")
         return own.groupBy(leader).agg(sql.sum("members").alias("members"))
 
-    # -- examples
+    # -- queries that several ask
 
-    def _leaders(self, names: Iterable[str]) -> dict[str, Example]:
+    @cached_property
+    def _counted(self) -> Mapping[str, int]:
+        return dict(zip(_COUNTED, self._numbers(self._facts, *_COUNTED.values()), strict=True))
+
+    @cached_property
+    def _of_kinds(self) -> Mapping[str, tuple[int, int]]:
+        """How many subscriptions and meanings each kind has."""
         from pyspark.sql import functions as sql
 
-        wanted = sorted(set(names))
+        grouped = self._every.groupBy("kind").agg(sql.count("*"), sql.countDistinct("meaning"))
+        return {kind: (members, filters) for kind, members, filters in grouped.collect()}
+
+    @cached_property
+    def _first_of_kinds(self) -> list[Any]:
+        """The first subscriptions of each kind that is shown, by their ids."""
+        from pyspark.sql import Window
+        from pyspark.sql import functions as sql
+
+        place = sql.row_number().over(Window.partitionBy("kind").orderBy("id"))
+        shown = self._every.where(sql.col("kind").isin(NEVER, REFUSED, ALWAYS))
+        first = shown.withColumn("place", place).where(sql.col("place") <= SHOWN)
+        return first.orderBy("kind", "place").collect()
+
+    @cached_property
+    def _covered(self) -> list[Any]:
+        return self._facts.where(_COVERED).orderBy("leader").limit(SHOWN).collect()
+
+    @cached_property
+    def _subsumed(self) -> list[Any]:
+        from pyspark.sql import functions as sql
+
+        own = self._facts.where(_SUBSUMED)
+        return own.orderBy(sql.isnull("by"), "leader").limit(SHOWN).collect()
+
+    @cached_property
+    def _broadest(self) -> list[Any]:
+        """Who covers the most others."""
+        from pyspark.sql import functions as sql
+
+        own = self._facts.where(_COVERED).groupBy("coverer").count()
+        return own.orderBy(sql.desc("count"), "coverer").limit(SHOWN).collect()
+
+    @property
+    def _mergers(self) -> "DataFrame":
+        from pyspark.sql import functions as sql
+
+        return self._merged.groupBy("file", "first").agg(
+            sql.count("*").alias("size"), sql.min("merger").alias("merger")
+        )
+
+    @cached_property
+    def _largest_mergers(self) -> list[Any]:
+        from pyspark.sql import functions as sql
+
+        return self._mergers.orderBy(sql.desc("size"), "first").limit(SHOWN).collect()
+
+    @cached_property
+    def _merger_members(self) -> Mapping[tuple[bytes, str], list[str]]:
+        """The first members of the largest mergers."""
+        from pyspark.sql import functions as sql
+
+        largest = {_merger(row) for row in self._largest_mergers}
+        names: dict[tuple[bytes, str], list[str]] = {each: [] for each in largest}
+        if largest:
+            files, firsts = (sorted(set(each)) for each in zip(*largest, strict=True))
+            near = sql.col("file").isin(files) & sql.col("first").isin(firsts)
+            inside = self._merged.where(near & (sql.col("place") < _MEMBERS))
+            for row in inside.orderBy("place").collect():
+                if _merger(row) in names:
+                    names[_merger(row)].append(row["leader"])
+        return names
+
+    @cached_property
+    def _known(self) -> Mapping[str, Example]:
+        """All filters that examples name."""
+        from pyspark.sql import functions as sql
+
+        wanted = {row["coverer"] for row in (*self._covered, *self._broadest)}
+        wanted.update(name for row in self._subsumed for name in row["by"] or ())
+        wanted.update(name for own in self._merger_members.values() for name in own)
         if not wanted:
             return {}
-        rows = self._facts.where(sql.col("leader").isin(wanted)).collect()
+        rows = self._facts.where(sql.col("leader").isin(sorted(wanted))).collect()
         return {row["leader"]: self._example(row) for row in rows}
+
+    # -- examples
 
     def _example(self, row: Any, note: str = "", others: Iterable[Example] = ()) -> Example:
         said = row.asDict()
@@ -289,3 +359,31 @@ class Summing:
     def _numbers(self, frame: "DataFrame", *expressions: str) -> list[int]:
         (row,) = frame.selectExpr(*expressions).collect()
         return [int(value or 0) for value in row]
+
+
+def _merger(row: Any) -> tuple[bytes, str]:
+    """What names a merger."""
+    return bytes(row["file"]), row["first"]
+
+
+def _number_where(condition: str) -> tuple[str, str]:
+    """How many subscriptions and meanings meet a condition, as SQL."""
+    return f"count_if({condition})", f"count(DISTINCT meaning) FILTER (WHERE {condition})"
+
+
+_BARS: Final = range(-1, len(_SHARES) + 1)
+"""The bars of the histogram of shares; -1 is for none."""
+
+
+def _bar(share: "Column") -> "Column":
+    from pyspark.sql import functions as sql
+
+    number = sum((sql.when(share >= end, 1).otherwise(0) for end in _SHARES), sql.lit(0))
+    return sql.when(share == 0, -1).otherwise(number)
+
+
+def _histogram(counts: Iterable[int]) -> tuple[Slice, ...]:
+    ends = [f"{end:.4g}" for end in (100 * end for end in _SHARES)]
+    labels = ["none", f"up to {ends[0]}%"]
+    labels += [f"{low} – {high}%" for low, high in zip(ends, [*ends[1:], "100"], strict=True)]
+    return tuple(map(Slice, labels, counts))
