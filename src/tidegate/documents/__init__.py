@@ -5,7 +5,7 @@ In the order of the story: an XPath expression is cut into words (`lexer`) and r
 its one form. Values are compared as XPath does (`values`). Patterns relate by laying one over the
 other (`containment`; `models` decides it exactly, for a price). One document (`tree`) is tried in
 `evaluate`. `xpath` is what people hold in their hands, and `widen` makes it fit for several values
-of its parameters. `dtd` says what documents of a type look like, and `synopsis` which paths those
-have that were seen. Many documents become flat arrays (`reading`), and meet many patterns
-(`index`).
+of its parameters; `prune` leaves parts of it out, by what a `sample` of documents says. `dtd` says
+what documents of a type look like, and `synopsis` which paths those have that were seen. Many
+documents become flat arrays (`reading`), and meet many patterns (`index`).
 """

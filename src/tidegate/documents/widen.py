@@ -77,7 +77,7 @@ def around(xpath: XPath, now: Mapping[str, Any], others: Sequence[Mapping[str, A
 
     def widest(leaf: Leaf, is_counted: bool) -> Condition:
         bound = list(_bound(leaf, bindings[:1] if is_counted else bindings))
-        return next((each for each in bound if all(_implied(x, each) for x in bound)), bound[0])
+        return next((each for each in bound if all(implied(x, each) for x in bound)), bound[0])
 
     return xpath.saying(_Changed(widest).expression(xpath.expression))
 
@@ -103,8 +103,8 @@ def _with(leaf: Leaf, values: Mapping[str, str | float | Absent]) -> Leaf:
     return leaf
 
 
-def _implied(given: Leaf, asked: Leaf) -> bool:
-    """Whether one of two conditions that differ in their constants implies the other."""
+def implied(given: Leaf, asked: Leaf) -> bool:
+    """Whether one of two conditions on the same path implies the other, of one node there."""
     if given == asked:
         return True
     one, other = _tests(given), _tests(asked)
@@ -236,7 +236,7 @@ class _Without:
             case Comparison(operator, path, own):
                 left = self._path(path)
                 if self._has(own) or (operator in FIRST and left != path):
-                    return Exists(left) if left.steps and not _may_be_empty(condition) else None
+                    return Exists(left) if left.steps and not may_be_empty(condition) else None
                 return Comparison(operator, left, own)
             case Rank(_, number):
                 return None if changed or self._has(number) else condition
@@ -251,7 +251,7 @@ class _Without:
         return isinstance(own, Parameter) and own.name in self.names
 
 
-def _may_be_empty(comparison: Comparison) -> bool:
+def may_be_empty(comparison: Comparison) -> bool:
     """Whether it may hold where there is nothing at the end of its path.
 
     That every text begins with the empty one is true of no text as well.
