@@ -25,6 +25,10 @@ class Pruning:
 class OneByOne(Protocol):
     """A pruner that is asked about one filter, and one pruning of it, at a time."""
 
+    @property
+    def sample(self) -> int:
+        """How many events there are in a sample."""
+
     def best(self, f: Filter, /) -> Pruning | None:
         """The filter with one part left out, where that costs least."""
 
@@ -46,6 +50,10 @@ class StepwiseCourses:
             found.append(best)
             f = best.filter
         return found
+
+    @property
+    def sample(self) -> int:
+        return self._pruner.sample
 
     @property
     def lengths(self) -> NDArray[np.int64]:

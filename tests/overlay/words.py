@@ -93,6 +93,11 @@ class WordPruner:
         self.learned = dict(summary)
         self.counted = 0
 
+    @property
+    def sample(self) -> int:
+        """Words that came; each of them is one event."""
+        return sum(count > 0 for count in (self.learned or {}).values())
+
     def best(self, f: Filter, /) -> Pruning | None:
         others = sorted(set(WORDS) - _words(f))
         if self.learned is None or len(others) < 2:

@@ -14,7 +14,12 @@ an event travels only where somebody wants it. From the bottom up:
 - `attributes`: all of this together, as a kind of filters
 - `pattern_filter`: tree patterns on documents; `pattern_template`: those with parameters
 - `pattern_index`: which of many patterns match, cover or overlap
-- `patterns`: all of this together, as a kind; `several`: filters of several kinds in one network
+- `pattern_events`: how events are written that are documents
+- `pattern_courses`: how many patterns are pruned to their end
+- `pattern_pruner`: what can be left out of them, by what was seen of documents
+- `patterns`: all of this together, as a kind
+- `several_pruner`: what can be left out of filters of several kinds
+- `several`: filters of several kinds in one network
 - `scan`: an index that asks one filter after the other, for kinds without a better one
 - `counts`: how many registrations an entry stands for
 - `difference`: how a set of filters has changed

@@ -156,6 +156,11 @@ class AttributeCourses:
         return found
 
     @property
+    def sample(self) -> int:
+        """How many events there are to match."""
+        return len(self._numbering.sample)
+
+    @property
     def lengths(self) -> Integers:
         """How many prunings each filter has."""
         return self._found.lengths

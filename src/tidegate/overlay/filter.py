@@ -125,6 +125,10 @@ class Courses(Protocol):
     """
 
     @property
+    def sample(self) -> int:
+        """How many events `matched` asks about."""
+
+    @property
     def lengths(self) -> NDArray[np.int64]:
         """How many prunings each filter has; none if nothing can be left out of it."""
 

@@ -6,22 +6,20 @@ Patterns are merged by pruning only, where documents were seen: what a wider one
 priced without knowing documents.
 """
 
-import base64
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from tidegate.documents.xpath import XPath, of_shape, parse_xpath
 from tidegate.errors import DocumentError, FilterError, TidegateError
-from tidegate.overlay.filter import Event, Filter, Merger, Plain
+from tidegate.overlay.filter import Filter, Merger, Plain
+from tidegate.overlay.pattern_events import PatternEvents
 from tidegate.overlay.pattern_filter import PatternFilter, expression_of, tree
 from tidegate.overlay.pattern_index import PatternIndex, PatternUnion
+from tidegate.overlay.pattern_pruner import PatternPruner
 from tidegate.overlay.pattern_template import PatternTemplate
 
-_SHOWN: Final = 40
 
-
-class Patterns:
+class Patterns(PatternEvents):
     """The kind of tree patterns; `namespaces` gives the URIs of prefixes in texts that are read."""
 
     name: Final = "xml"
@@ -65,8 +63,9 @@ class Patterns:
         """Nothing, if one of the members covers the merger; else it cannot be told."""
         return 0.0 if any(member.covers(merger) for member in members) else float("inf")
 
-    def pruner(self) -> None:
-        """Patterns are not pruned."""
+    def pruner(self) -> PatternPruner:
+        """Something that keeps documents, and tries what can be left out."""
+        return PatternPruner()
 
     def plain(self, f: Filter) -> Plain:
         """A filter as plain data: its expression, namespaces, whether it is ordered, constants."""
@@ -103,34 +102,6 @@ class Patterns:
             return str(error)
         return None
 
-    def plain_event(self, event: Event) -> Plain:
-        """A document as text; in base 64, in a list, if its bytes say something else than UTF-8."""
-        if isinstance(event, str):
-            return event
-        if not isinstance(event, bytes):
-            raise TidegateError("an event is a document, as text or bytes")
-        text = _as_text(event)
-        return [base64.b64encode(event).decode()] if text is None else text
-
-    def read_event(self, plain: Plain) -> bytes | str:
-        """The document that was written so."""
-        match plain:
-            case str():
-                return plain
-            case [str(spelled)]:
-                return base64.b64decode(spelled, validate=True)
-        raise ValueError("an event is a document, as text or in base 64")
-
-    def event_size(self, event: Event) -> int:
-        """The bytes that a document takes in a message."""
-        return len(json.dumps(self.plain_event(event), separators=(",", ":")))
-
-    def show_event(self, event: Event) -> str:
-        """The beginning of a document."""
-        text = event if isinstance(event, str) else bytes(event).decode("utf-8", "replace")
-        short = " ".join(text.split())
-        return short if len(short) <= _SHOWN else short[: _SHOWN - 1] + "…"
-
 
 def _bound(expression: XPath) -> PatternFilter:
     """A filter that came from elsewhere."""
@@ -138,14 +109,3 @@ def _bound(expression: XPath) -> PatternFilter:
         raise FilterError("this is no filter: a parameter of it is open")
     expression.patterns  # noqa: B018  # what grows too large is refused here
     return PatternFilter(expression)
-
-
-def _as_text(document: bytes) -> str | None:
-    """A document as text, if nothing in its bytes says that they are not UTF-8."""
-    if b"encoding" in document[:200].partition(b"?>")[0]:
-        return None
-    try:
-        text = document.decode()
-    except UnicodeDecodeError:
-        return None
-    return None if text.startswith("\ufeff") else text

@@ -22,6 +22,7 @@ from tidegate.overlay.filter import (
     Plain,
 )
 from tidegate.overlay.pairs import Pairs, one_by_one
+from tidegate.overlay.several_pruner import SeveralPruner
 from tidegate.overlay.template import Language, Template
 
 
@@ -300,8 +301,20 @@ class Several:
         own = [_tagged(f).filter for f in members if _tagged(f).kind == name]
         return self.kinds[name].cost(_tagged(merger).filter, own, _of_kind(advertised, name))
 
-    def pruner(self) -> None:
-        """Filters of several kinds are not pruned."""
+    def pruner(self) -> SeveralPruner | None:
+        """Something in which each kind counts its own events, and prunes its own filters."""
+        found = {name: kind.pruner() for name, kind in self.kinds.items()}
+        own = {name: pruner for name, pruner in found.items() if pruner is not None}
+        return SeveralPruner(self, own) if own else None
+
+    def parted(self, f: Filter, /) -> tuple[str, Filter]:
+        """The name of a filter's kind, and the filter there."""
+        known = _tagged(f)
+        return known.kind, known.filter
+
+    def joined(self, name: str, f: Filter, /) -> KindFilter:
+        """A filter of the kind of that name as one of this kind."""
+        return KindFilter(name, f, self)
 
     def plain(self, f: Filter) -> Plain:
         """A filter as plain data, after the name of its kind."""
