@@ -41,7 +41,6 @@ from tidegate.overlay.attributes import Attributes
 from tidegate.overlay.broker import Broker
 from tidegate.overlay.client import Client
 from tidegate.overlay.conversation import Told
-from tidegate.overlay.filter import Event
 from tidegate.overlay.messages import Deliver, LinkUp, Message, Send
 from tidegate.overlay.patterns import Patterns
 from tidegate.overlay.policy import Choice
@@ -86,9 +85,6 @@ class Line:
 
     def send(self, message: Told, /) -> None:
         self._queue.append(message)
-
-    def publish(self, number: int, event: Event, /) -> None:
-        raise AssertionError("movers do not publish")
 
 
 class MovingWorld(World):

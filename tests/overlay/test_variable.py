@@ -14,7 +14,6 @@ from tidegate.errors import FilterTypeError, ParameterError, SubscriptionError, 
 from tidegate.overlay.attributes import Attributes
 from tidegate.overlay.client import Client
 from tidegate.overlay.conversation import Told
-from tidegate.overlay.filter import Event
 from tidegate.overlay.messages import Acknowledge, Change, Refuse
 from tidegate.overlay.strategy import STRATEGIES
 from tidegate.overlay.trail import Trail
@@ -35,9 +34,6 @@ class Broker:
         self.has.update({x.id: str(x.filter) for x in (*message.add, *message.update)})
         for own in message.remove:
             del self.has[own]
-
-    def publish(self, number: int, event: Event, /) -> None:
-        raise AssertionError("nobody publishes")
 
     def answer(self, client: Client) -> None:
         client.hear(Acknowledge(self.heard[-1].seq))

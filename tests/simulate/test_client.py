@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from tests.overlay.words import WORDS, Words
 from tests.simulate.networks import KIND, between, network
-from tidegate.errors import SubscriptionError
+from tidegate.errors import SubscriptionError, TidegateError
 from tidegate.overlay.client import Client
 from tidegate.overlay.conversation import Told
-from tidegate.overlay.filter import Event, Filter
+from tidegate.overlay.filter import Filter
 from tidegate.overlay.messages import Acknowledge, Change, Refuse
 from tidegate.overlay.settings import Settings
 from tidegate.overlay.strategy import STRATEGIES
@@ -106,6 +106,11 @@ def test_a_client_remembers_the_last_refusals_only() -> None:
     assert client.refused[-1] == "499"
 
 
+def test_a_client_without_anything_that_carries_events_does_not_publish() -> None:
+    with pytest.raises(TidegateError, match="c only subscribes"):
+        Client("c", Slow()).publish(of_size(2))
+
+
 def of_size(size: int, start: int = 0) -> Words:
     return Words(frozenset(WORDS[start : start + size]))
 
@@ -121,9 +126,6 @@ class Slow:
     def send(self, message: Told, /) -> None:
         assert isinstance(message, Change)
         self.waiting.append(message)
-
-    def publish(self, number: int, event: Event, /) -> None:
-        raise AssertionError("nobody publishes")
 
     def answer(self, client: Client) -> None:
         """Take up one message; filters of odd size and unknown ids are refused."""

@@ -368,14 +368,10 @@ class Client:
 
 
 class _Wire:
-    """How the protocol reaches the broker; events it does not send."""
+    """How the protocol's messages reach the broker; events go in frames of many."""
 
     def __init__(self, send: Callable[[Told], None]) -> None:
         self.send = send
-
-    def publish(self, number: int, event: Event, /) -> None:
-        """Events go in frames of many."""
-        raise NotImplementedError
 
 
 def _knows_nothing(_: object, own: int) -> Filter:

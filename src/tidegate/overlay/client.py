@@ -22,11 +22,11 @@ filter in force is again what the broker has, whatever its variables say, until 
 """
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, TypeAlias
 
-from tidegate.errors import SubscriptionError
+from tidegate.errors import SubscriptionError, TidegateError
 from tidegate.filters.values import Constant
 from tidegate.overlay.conversation import Conversation, Told
 from tidegate.overlay.difference import Difference
@@ -38,13 +38,14 @@ from tidegate.overlay.variable import Binding, Variable
 
 
 class Wire(Protocol):
-    """How a client reaches its broker."""
+    """How the messages of a client reach its broker."""
 
     def send(self, message: Told, /) -> None:
         """Send a message, which is lost if the broker is down."""
 
-    def publish(self, number: int, event: Event, /) -> None:
-        """Publish an event."""
+
+Carry: TypeAlias = Callable[[int, Event], object]
+"""How its events reach the broker, where they are not kept: by number, and lost if it is down."""
 
 
 class Subscription:
@@ -63,16 +64,14 @@ class Subscription:
 class Client:
     """One client of a broker.
 
-    `updates` is the strategy by which it tells that a filter has become another one. With
-    `keep_events`, what it publishes is kept until its broker has it: see `Settings`.
+    `updates` is the strategy by which it tells that a filter has become another one. What it
+    publishes is given to `carry`; or, with `keep_events`, sent among its messages, and kept until
+    its broker has it: see `Settings`.
 
     >>> from tidegate.overlay.attributes import Attributes
     >>> class Paper:
     ...     def send(self, message):
     ...         print(message)
-    ...
-    ...     def publish(self, number, event):
-    ...         print(number, event)
     >>> ann = Client("ann", Paper(), Attributes())
     >>> limit = ann.variable(5.0)
     >>> own = ann.subscribe("price < :limit", limit=limit)  # doctest: +ELLIPSIS
@@ -90,14 +89,15 @@ class Client:
         language: Language | None = None,
         updates: str = "parametric",
         *,
+        carry: Carry | None = None,
         keep_events: bool = False,
     ) -> None:
         self.name: Final = name
+        self._carry = carry
         self._keep_events = keep_events
         self.updates: Final = check_strategy(updates)
         self.spurious = 0  # events for a subscription that the filter in force rejects
         self.twice = 0  # events that came for several entries of a subscription
-        self._wire = wire
         self._language = language
         self._conversation = Conversation(wire.send)
         self._subscriptions: dict[int, Subscription] = {}
@@ -206,8 +206,10 @@ class Client:
         self._number += 1
         if self._keep_events:
             self._conversation.publish(self._number, event)
+        elif self._carry is not None:
+            self._carry(self._number, event)
         else:
-            self._wire.publish(self._number, event)
+            raise TidegateError(f"{self.name} only subscribes: nothing carries its events")
 
     # -- what it is told
 

@@ -36,14 +36,15 @@ class Seat:
         self.advertised = 0  # the marker after its last advertisement
         self.handed = 0  # notifications that the application has got
         self.handler: Handler | None = None
-        self.client: Final = Client(name, self, language, updates, keep_events=keep_events)
+        self.client: Final = Client(
+            name, self, language, updates, carry=self._carry, keep_events=keep_events
+        )
 
     def send(self, message: Told, /) -> None:
         """Send a message, which is lost if the broker is down."""
         self._send(self, message)
 
-    def publish(self, number: int, event: Event, /) -> None:
-        """Publish an event."""
+    def _carry(self, number: int, event: Event) -> None:
         self._publish(self, number, event)
 
     def deliver(self, effect: Deliver) -> None:
