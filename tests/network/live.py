@@ -16,6 +16,7 @@ from tidegate.network.client import Client, connect
 from tidegate.network.disk import Disk
 from tidegate.network.limits import Limits
 from tidegate.network.notification import Subscription
+from tidegate.network.pressure import Slow
 from tidegate.network.server import Server
 from tidegate.overlay.attributes import Attributes
 from tidegate.overlay.broker import Broker
@@ -36,13 +37,22 @@ async def until(done: Callable[[], bool], seconds: float = 60.0) -> None:
 class Net:
     """Servers on a tree: node i > 0 dials `parents[i - 1]`."""
 
-    def __init__(self, parents: Sequence[int], folder: Path, policy: str = "covering") -> None:
+    def __init__(
+        self,
+        parents: Sequence[int],
+        folder: Path,
+        policy: str = "covering",
+        *,
+        limits: Limits = QUICK,
+        slow: Slow = "cut",
+    ) -> None:
         self.kind = Attributes()
         self.names = [f"b{i}" for i in range(len(parents) + 1)]
         self.parents = {f"b{i}": f"b{parent}" for i, parent in enumerate(parents, 1)}
         self.servers: dict[str, Server] = {}
         self._folder = folder
         self._policy = Choice(policy)
+        self._limits, self._slow = limits, slow
         self._addresses: dict[str, Address] = {}
         self._runs: dict[str, asyncio.Task[None]] = {}
         self._disks: dict[str, Disk] = {}
@@ -64,7 +74,15 @@ class Net:
         up = self.parents.get(name)
         dialed = {} if up is None else {up: self._addresses[up]}
         listen = self._addresses.get(name, ANY)
-        server = Server(keeper.broker, listen, dialed, keeper=keeper, limits=QUICK, tick=0.05)
+        server = Server(
+            keeper.broker,
+            listen,
+            dialed,
+            keeper=keeper,
+            limits=self._limits,
+            slow=self._slow,
+            tick=0.05,
+        )
         await server.start()
         self._addresses[name] = server.address
         self.servers[name] = server

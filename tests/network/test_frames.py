@@ -211,7 +211,7 @@ def test_hostile_bytes_have_an_answer() -> None:
     random = Random(1)
     sent: list[bytes] = []
     broker = Broker("a", Attributes())
-    driver = Driver(broker, None, Limits(frame=10_000), lambda _, data: sent.append(data))
+    driver = Driver(broker, None, Limits(frame=10_000), lambda _, data: sent.extend(data))
     driver.up("mallory", True)
     driver.up("b", False)
     events = payloads_of([payload({"price": i, "side": "x"}, KIND) for i in range(5)])

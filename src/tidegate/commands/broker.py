@@ -42,6 +42,17 @@ def broker(
         list[str] | None,
         typer.Option(metavar="NAME", help="With TLS: a broker that may link to it; repeatable."),
     ] = None,
+    slow: Annotated[
+        str | None,
+        typer.Option(
+            metavar="cut|drop|wait",
+            help="Clients that do not read: cut, drop the oldest events, or let others wait.",
+        ),
+    ] = None,
+    limit: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=NUMBER", help="A limit, as in docs/network.md; repeatable."),
+    ] = None,
     schema: SchemaOption = None,
     config: Annotated[
         Path | None, typer.Option(metavar="BROKER.toml", help="A file that says all of this.")
@@ -49,6 +60,8 @@ def broker(
 ) -> None:
     """Run a broker until it is told to stop (SIGTERM, or Ctrl-C)."""
     from tidegate.network.address import read_address
+    from tidegate.network.limits import changed, read_limit
+    from tidegate.network.pressure import check_slow
     from tidegate.network.process import Setup, live, read_setup  # load the engine
     from tidegate.overlay.attributes import Attributes
     from tidegate.overlay.policy import Choice
@@ -73,6 +86,10 @@ def broker(
             setup = replace(setup, storage=storage)
         if policy is not None:
             setup = replace(setup, policy=Choice(policy))
+        if slow is not None:
+            setup = replace(setup, slow=check_slow(slow))
+        limits = changed(setup.limits, dict(map(read_limit, limit or ())))
+        setup = replace(setup, limits=limits)
         if advertisements:
             setup = replace(setup, settings=Settings(advertisements=True))
         setup = replace(

@@ -10,11 +10,13 @@ The brokers of `overlay` as processes of a machine. From the bottom up:
 - `frames`: what travels on a connection; `opening`: the first frame each way
 - `payloads`: events as bytes; `event_frames`: many of them in a frame
 - `control_frames`: messages that are no events
+- `credits`: how many events may come; `gap`: how many were missed; `outbox`: what has to wait
 - `limits`: how much may be asked of a broker; `address`: where it is
 - `metrics`: how a broker fares, as text that Prometheus reads
 - `gathering`: events that wait to be handled together
 - `tls`: who is at the other end, and who else can read it; `rights`: what a client may do;
   `guard`: who is let in, and as whom
+- `pressure`: who has to wait when somebody does not keep up
 - `driver`: frames become inputs of a broker, and its effects frames, without sockets
 - `connection`: one connection; `door`: where they come in; `server`: a broker with its connections
 - `warming`: compile what will be needed; `process`: a broker's life, and the file that describes it

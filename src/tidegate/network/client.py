@@ -11,15 +11,16 @@ So an event is taken at least once, and handled once, by a broker that keeps its
 come for a client while it is not connected are lost.
 
 **Waiting.** `subscribe` and the like return when the broker has answered. `publish` returns when
-the event is on its way, unless `unconfirmed` events are: then it waits. `confirmed` waits until the
-broker has taken all.
+the event is on its way; it waits while there are no credits for more, or `unconfirmed` events are
+on their way. `confirmed` waits until the broker has taken all. While `MANY` notifications wait for
+one of its subscriptions, the client gives its broker no credits: answers come, events do not.
 """
 
 import asyncio
 import random
 import ssl
 import uuid
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any, Final, Literal
 
@@ -30,10 +31,13 @@ from tidegate.errors import FrameError, LinkError, SubscriptionError, TidegateEr
 from tidegate.network.address import Address, read_address
 from tidegate.network.connection import Connection, Owner
 from tidegate.network.control_frames import control_frame, read_control
+from tidegate.network.credits import Credits, credits_frame, read_credits
 from tidegate.network.event_frames import events_frame, payloads_of, read_events_frame
-from tidegate.network.frames import Frame, Sort, frame
+from tidegate.network.frames import HEAD, OVERTAKING, Frame, Sort, frame
+from tidegate.network.gap import read_gap
 from tidegate.network.notification import MANY, Notification, Subscription
 from tidegate.network.opening import VERSION, Opened, Opening, Role, read_opened, say
+from tidegate.network.outbox import Outbox
 from tidegate.network.payloads import payload, read_events
 from tidegate.network.tls import Tls
 from tidegate.overlay import client as protocol
@@ -43,11 +47,12 @@ from tidegate.overlay.filter import Event, Filter, Kind
 from tidegate.overlay.messages import Refuse
 from tidegate.overlay.template import Language
 
-News = Literal["connected", "lost", "refused", "failed"]
+News = Literal["connected", "lost", "refused", "missed", "failed"]
 Watch = Callable[[News, str], object]
-"""Is told what has become of the connection, or of an event, and why."""
+"""Is told what has become of the connection, or of events, and why."""
 
 _AT_ONCE: Final = 1_000  # events in one frame, at most
+_CREDITS: Final = 2**20  # bytes of deliveries that may come before those that came are taken
 _HANDSHAKE: Final = 10.0  # seconds that a broker may take to answer
 _FIRST_PAUSE: Final = 0.05  # seconds before it connects again
 _LONGEST_PAUSE: Final = 5.0
@@ -89,9 +94,12 @@ class Client:
         self._client = protocol.Client(name, _Wire(self._send), language)
         self._subscriptions: dict[int, Subscription] = {}
         self._kept: deque[tuple[int, bytes]] = deque()  # events that the broker has not taken yet
+        self._crowded: set[int] = set()  # subscriptions with many notifications that wait
         self._number = 0
         self._connection: Connection | None = None
         self._opened: Opened | None = None
+        self._outbox = Outbox(0)
+        self._credits = Credits(_CREDITS)
         self._failure = ""
         self._closing = False
         self._news = asyncio.Event()  # something has changed that somebody may wait for
@@ -131,6 +139,7 @@ class Client:
         """Want something no more."""
         self._client.cancel(subscription.id)
         self._subscriptions.pop(subscription.id).end()
+        self._drained()
         await self._settle()
 
     async def advertise(self, f: Filter | str, /, **parameters: Any) -> int:
@@ -179,7 +188,7 @@ class Client:
 
     async def _publish(self, events: Sequence[Event]) -> None:
         written = [payload(event, self.kind) for event in events]
-        await self._until(lambda: len(self._kept) < self._unconfirmed)
+        await self._until(lambda: len(self._kept) < self._unconfirmed and not self._outbox.backlog)
         first = self._number + 1
         self._number += len(written)
         new = list(enumerate(written, first))
@@ -188,11 +197,23 @@ class Client:
             self._send_events(new)
 
     def _send_events(self, events: Sequence[tuple[int, bytes]]) -> None:
-        assert self._connection is not None
         for start in range(0, len(events), _AT_ONCE):
             some = events[start : start + _AT_ONCE]
             payloads = payloads_of([data for _, data in some])
-            self._connection.send(events_frame([number for number, _ in some], [], payloads))
+            self._put(events_frame([number for number, _ in some], [], payloads))
+
+    def _put(self, data: bytes) -> None:
+        """Send a frame, now or when there are credits for it."""
+        assert self._connection is not None
+        for each in self._outbox.put([data]):
+            self._connection.send(each)
+
+    def _release(self) -> None:
+        """Send what had to wait."""
+        assert self._connection is not None
+        while data := self._outbox.release():
+            self._connection.send(data)
+        self._news.set()
 
     # -- its connection
 
@@ -266,12 +287,20 @@ class Client:
 
     def made(self, connection: Connection) -> None:
         """There is a connection."""
-        connection.send(say(_opening("client", self.name, self._token)))
+        self._credits = Credits(_CREDITS)
+        connection.send(say(_opening("client", self.name, self._token, _CREDITS)))
+
+    def paused(self, connection: Connection, paused: bool) -> None:
+        """The broker does not read what is sent, or reads again."""
+        if connection is self._connection:
+            self._outbox.paused = paused
+            self._release()
 
     def lost(self, connection: Connection) -> None:
         """A connection is no more."""
         was_open = self._opened is not None
         self._opened = None
+        self._outbox = Outbox(0)
         self._news.set()
         if connection.reason == _PLACE_TAKEN:
             self._fail(_PLACE_TAKEN)
@@ -283,8 +312,12 @@ class Client:
         """A frame has come."""
         match came.sort:
             case Sort.DELIVERIES:
+                self._credits.take(HEAD.size + len(came.body))
+                self._client.overtaken = bool(came.flags & OVERTAKING)
                 self._delivered(came)
+                self._drained()
             case Sort.CONTROL:
+                self._client.overtaken = bool(came.flags & OVERTAKING)
                 message = read_control(came.body, self.kind, _knows_nothing)
                 self._client.hear(message)
                 if isinstance(message, Refuse) and message.number is not None:
@@ -293,6 +326,11 @@ class Client:
                 self._news.set()
             case Sort.TAKEN if len(came.body) == 8:
                 self._taken(int.from_bytes(came.body, "little"))
+            case Sort.CREDITS if connection.role:
+                self._outbox.credits = max(self._outbox.credits, read_credits(came))
+                self._release()
+            case Sort.GAP:
+                self._missed(came)
             case _ if not connection.role:
                 self._open(connection, read_opened(came))
             case _:
@@ -303,6 +341,7 @@ class Client:
         connection.frames.longest = 2**31
         self._opened = opened
         self._connection = connection
+        self._outbox = Outbox(opened.credits)
         if not self._number:
             self._number = opened.seen  # an earlier client of this name has published
         self._client.reconnect(afresh=True, heard=opened.heard)
@@ -318,7 +357,7 @@ class Client:
     def _delivered(self, came: Frame) -> None:
         table = read_events_frame(came, most=2**31)
         events = read_events(table.payloads, self.kind)
-        owns, start, full = table.subscriptions.tolist(), 0, False
+        owns, start = table.subscriptions.tolist(), 0
         columns = zip(table.numbers, table.publishers, events, table.counts.tolist(), strict=True)
         for number, publisher, event, count in columns:
             if isinstance(event, Exception):
@@ -329,20 +368,34 @@ class Client:
                 subscription = self._subscriptions.get(own)
                 if subscription is not None:
                     subscription.put(Notification(event, handed, publisher, number))
-                    full |= subscription.waiting > MANY
-        if full and self._connection is not None:
-            self._connection.pause()
+                    if subscription.waiting > MANY:
+                        self._crowded.add(own)
 
     def _drained(self) -> None:
-        if self._connection is not None and all(
-            each.waiting <= MANY for each in self._subscriptions.values()
-        ):
-            self._connection.resume()
+        """Let more come, unless a subscription has many that wait."""
+        known = self._subscriptions
+        if self._crowded:
+            self._crowded = {x for x in self._crowded if x in known and known[x].waiting > MANY}
+        if not self._crowded and self._opened is not None and self._connection is not None:
+            given = self._credits.more()
+            if given is not None:
+                self._connection.send(credits_frame(given))
+
+    def _missed(self, came: Frame) -> None:
+        """Events were dropped, because they were not read in time."""
+        missed: Counter[int] = Counter()
+        for entry, count in read_gap(came).items():
+            own = self._client.subscription_of(entry)
+            if own in self._subscriptions:
+                missed[own] += count
+        for own, count in missed.items():
+            self._subscriptions[own].skip(count)
+            self._tell("missed", f"{count:,} events for subscription {own}: they were not read")
 
     def _send(self, message: Told) -> None:
         """Send a message; if there is no connection, it is told when there is one."""
-        if self._opened is not None and self._connection is not None:
-            self._connection.send(control_frame(message, self.kind))
+        if self._opened is not None:
+            self._put(control_frame(message, self.kind))
 
     # -- waiting
 
@@ -422,8 +475,8 @@ async def status(
     return await asyncio.wait_for(asked.answer, 10.0)
 
 
-def _opening(role: Role, name: str, token: str) -> Opening:
-    return Opening(VERSION, role, name, token=token or msgspec.UNSET)
+def _opening(role: Role, name: str, token: str, credits: int = 0) -> Opening:
+    return Opening(VERSION, role, name, token=token or msgspec.UNSET, credits=credits)
 
 
 async def _dial(address: Address, owner: Owner, tls: ssl.SSLContext | None) -> Connection:
@@ -475,6 +528,9 @@ class _Asked:
         """There is a connection."""
         connection.frames.longest = 2**30
         connection.send(say(self._opening))
+
+    def paused(self, connection: Connection, paused: bool) -> None:
+        """It says little, so nothing of it has to wait."""
 
     def came(self, connection: Connection, came: Frame) -> None:
         """A frame has come."""

@@ -5,11 +5,13 @@ comes, and bytes that wait to be sent are watched. Nothing here waits.
 """
 
 import asyncio
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from tidegate.errors import FrameError
 from tidegate.network.frames import FIRST, Frame, Frames, Sort, frame
 from tidegate.network.tls import names_of
+
+_UNREAD: Final = 256 * 2**10  # bytes that wait, from which on the other end counts as not reading
 
 
 class Owner(Protocol):
@@ -23,6 +25,9 @@ class Owner(Protocol):
 
     def made(self, connection: "Connection", /) -> None:
         """There is a connection."""
+
+    def paused(self, connection: "Connection", paused: bool, /) -> None:
+        """The other end does not read what is sent, or reads again."""
 
 
 class Connection(asyncio.Protocol):
@@ -91,23 +96,23 @@ class Connection(asyncio.Protocol):
             self._transport.abort()
         self._end()
 
-    def pause(self) -> None:
-        """Take nothing more for a while."""
-        if self._transport is not None and not self._ended:
-            self._transport.pause_reading()
-
-    def resume(self) -> None:
-        """Take frames again."""
-        if self._transport is not None and not self._ended:
-            self._transport.resume_reading()
-
     # -- what asyncio tells
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """There is a connection."""
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
+        transport.set_write_buffer_limits(_UNREAD)
         self._owner.made(self)
+
+    def pause_writing(self) -> None:
+        """The other end does not read."""
+        self._owner.paused(self, True)
+
+    def resume_writing(self) -> None:
+        """It reads again."""
+        if not self._ended:
+            self._owner.paused(self, False)
 
     def data_received(self, data: bytes) -> None:
         """Bytes have come."""

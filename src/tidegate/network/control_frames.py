@@ -10,6 +10,9 @@ their constants, and are read, and put into an index, together.
 
 Values are numbers, texts, truth values or nil; what msgpack has no word for is spelled as in the
 language, in a list of one.
+
+A message that takes back advertisements has the flag `IN_TURN`: it does not overtake events
+(`outbox`).
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -20,7 +23,7 @@ from tidegate.errors import FrameError, TidegateError
 from tidegate.filters.literals import decode as decode_literal
 from tidegate.filters.literals import spell
 from tidegate.filters.values import Constant
-from tidegate.network.frames import Sort, frame
+from tidegate.network.frames import IN_TURN, Sort, frame
 from tidegate.network.payloads import read, write
 from tidegate.overlay.attribute_filter import AttributeFilter
 from tidegate.overlay.attributes import Attributes
@@ -40,10 +43,15 @@ Known = Callable[[type[Told], int], Filter]
 def control_frame(message: Message, kind: Kind) -> bytes:
     """A message as a frame; `TidegateError` if it cannot be written."""
     columns: list[Any] = []
+    flags = IN_TURN if isinstance(message, Advertise) and _takes_back(message) else 0
     if isinstance(message, Change | Advertise) and len(message.add) >= _ALIKE:
         rest, columns = _apart(message.add)
         message = replace(message, add=tuple(rest))
-    return frame(Sort.CONTROL, write([plain(message, kind), columns]))
+    return frame(Sort.CONTROL, write([plain(message, kind), columns]), flags=flags)
+
+
+def _takes_back(message: Advertise) -> bool:
+    return bool(message.remove or message.update or message.whole)
 
 
 def read_control(body: bytes, kind: Kind, known: Known) -> Message:

@@ -1,7 +1,7 @@
 """How do frames become inputs of a broker, and its effects frames?
 
 Nothing here decides anything: that is the broker's. And nothing here knows of sockets: frames of a
-link come in by `heard`, and go out by `send`, one call for each link and round. A **round** is what
+link come in by `heard`, and go out by `send`, once for each link and round. A **round** is what
 the broker is told between two times that effects are done: what is to be written down of all of it
 is written with one sync, and only then is anything sent.
 
@@ -10,7 +10,7 @@ but not for longer than until the next message on any link.
 """
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from time import perf_counter
 from typing import Any, Final
 
@@ -54,7 +54,8 @@ from tidegate.overlay.messages import (
 )
 from tidegate.overlay.storage import Keeper
 
-Sender = Callable[[str, bytes], None]
+Sender = Callable[[str, Sequence[bytes]], None]
+Fares = Callable[[str], Mapping[str, Any]]
 
 
 class Driver:
@@ -240,7 +241,7 @@ class Driver:
         for link, data in answers:
             frames.setdefault(link, []).append(data)
         for link, parts in frames.items():
-            self._send(link, parts[0] if len(parts) == 1 else b"".join(parts))
+            self._send(link, parts)
 
     @property
     def due(self) -> bool:
@@ -286,8 +287,8 @@ class Driver:
 
     # -- how it fares
 
-    def status(self, waiting: Mapping[str, int]) -> dict[str, Any]:
-        """How the broker fares, as plain data; how many bytes wait for links is known outside."""
+    def status(self, fares: Fares) -> dict[str, Any]:
+        """How the broker fares, as plain data; how its connections fare is known outside."""
         routing, tally = self.broker.routing, self.broker.tally
         return {
             "broker": self.broker.name,
@@ -302,7 +303,7 @@ class Driver:
                     "unacknowledged": len(link.stream.unacknowledged),
                     "events in": self._came[link.name],
                     "events out": self._went[link.name],
-                    "waiting": waiting.get(link.name, 0),
+                    **fares(link.name),
                 }
                 for link in routing.links.values()
             ],
@@ -315,9 +316,9 @@ class Driver:
             "repeated": tally.repeated,
         }
 
-    def status_frame(self, waiting: Mapping[str, int]) -> bytes:
+    def status_frame(self, fares: Fares) -> bytes:
         """The same as a frame."""
-        return frame(Sort.STATUS, write(self.status(waiting)))
+        return frame(Sort.STATUS, write(self.status(fares)))
 
 
 def _delivery(number: int, publisher: str, data: bytes, owns: tuple[int, ...]) -> bytes:

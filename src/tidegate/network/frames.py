@@ -2,9 +2,10 @@
 
 **Frames**, one after the other: a head of eight bytes and a body. The head has the length of the
 body (32 bits), the kind of the frame (8 bits), flags (8 bits) and 16 bits that are not used; all
-numbers in frames are little-endian. Flags and what is not used are 0 in this version, and anything
-else there is refused, as is a kind that is not known: whatever is new is agreed on first, in the
-opening frames (`opening`).
+numbers in frames are little-endian. Two flags say that messages were not sent in the order in which
+they and events were said (`outbox`). Other flags, and what is not used, are 0 in this version, and
+anything else there is refused, as is a kind that is not known: whatever is new is agreed on first,
+in the opening frames (`opening`).
 
 This module does no I/O. A `Frames` is fed bytes as they come and gives frames as they are whole;
 the length is looked at before anything is kept, so memory is bounded by one frame.
@@ -19,6 +20,8 @@ from tidegate.errors import FrameError
 
 HEAD: Final = Struct("<IBBH")
 FIRST: Final = 64 * 2**10  # bytes that the first frame of a connection may have
+OVERTAKING: Final = 1  # a flag: it has overtaken events, or was overtaken
+IN_TURN: Final = 2  # a flag: it has not overtaken events, as others may
 
 
 class Sort(IntEnum):
@@ -33,6 +36,8 @@ class Sort(IntEnum):
     DELIVERIES = 7  # events for a client
     TAKEN = 8  # up to which number a client's events have been taken
     STATUS = 9  # how a broker fares
+    CREDITS = 10  # how many bytes of events may be sent
+    GAP = 11  # how many events a client has missed
 
 
 class Frame(NamedTuple):
@@ -40,16 +45,17 @@ class Frame(NamedTuple):
 
     sort: Sort
     body: bytes
+    flags: int = 0
 
 
-def frame(sort: Sort, *parts: bytes | bytearray | memoryview) -> bytes:
+def frame(sort: Sort, *parts: bytes | bytearray | memoryview, flags: int = 0) -> bytes:
     """A frame as bytes.
 
     >>> frame(Sort.HEARTBEAT).hex()
     '0000000004000000'
     """
     length = sum(map(len, parts))
-    return b"".join((HEAD.pack(length, sort, 0, 0), *parts))
+    return b"".join((HEAD.pack(length, sort, flags, 0), *parts))
 
 
 class Frames:
@@ -64,8 +70,10 @@ class Frames:
 
         >>> whole = frame(Sort.CLOSE, b"why")
         >>> frames = Frames(longest=100)
-        >>> list(frames.feed(whole[:9])), list(frames.feed(whole[9:] + whole))
-        ([], [Frame(sort=<Sort.CLOSE: 3>, body=b'why'), Frame(sort=<Sort.CLOSE: 3>, body=b'why')])
+        >>> list(frames.feed(whole[:9]))
+        []
+        >>> [came.body for came in frames.feed(whole[9:] + whole)]
+        [b'why', b'why']
         """
         held = self._bytes
         held += data
@@ -78,7 +86,7 @@ class Frames:
                     break
                 body = bytes(memoryview(held)[start + HEAD.size : end])
                 start = end
-                yield Frame(Sort(sort), body)
+                yield Frame(Sort(sort), body, flags)
         finally:
             del held[:start]
 
@@ -90,7 +98,7 @@ class Frames:
     def _checked(self, length: int, sort: int, flags: int, unused: int) -> int:
         if sort not in _SORTS:
             raise FrameError(f"there is no frame of the kind {sort}")
-        if flags or unused:
+        if unused or flags & ~_FLAGS.get(sort, 0):
             raise FrameError("a frame has flags that were not agreed on")
         if length > self.longest:
             raise FrameError(f"a frame has {length:,} bytes; {self.longest:,} are allowed")
@@ -98,3 +106,8 @@ class Frames:
 
 
 _SORTS: Final = frozenset(Sort)
+_FLAGS: Final[dict[int, int]] = {
+    Sort.CONTROL: OVERTAKING | IN_TURN,
+    Sort.EVENTS: OVERTAKING,
+    Sort.DELIVERIES: OVERTAKING,
+}

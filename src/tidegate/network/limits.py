@@ -5,7 +5,8 @@ of buffers ends the connection, with the reason in a last frame; what is too lar
 filters or events, or one subscription too many, is refused, and the connection goes on.
 """
 
-from dataclasses import dataclass, fields
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
 
 from tidegate.errors import TidegateError
 
@@ -17,9 +18,12 @@ class Limits:
     `frame`, in bytes, and `events`, how many one frame may have: more ends the connection.
     `handshake`, seconds until the first frame has come. `connections`, of clients and brokers
     together: one more is turned away. `subscriptions`, of one client: more are refused. `buffer`,
-    bytes that wait to be sent on a connection: one that does not read is cut. `silence`, seconds
-    without a frame after which a connection is taken for dead; a third of it is the time between
-    heartbeats. `keep`, seconds that the subscriptions of a client stay that has gone.
+    bytes that wait to be sent on a connection: what becomes of one that does not read says
+    `pressure.Slow`. `credits`, bytes of events that a connection may send before those that came
+    are handled: more ends it. `patience`, seconds that a client is waited for, where it is.
+    `silence`, seconds without a frame after which a connection is taken for dead; a third of it is
+    the time between heartbeats. `keep`, seconds that the subscriptions of a client stay that has
+    gone.
     """
 
     frame: int = 16 * 2**20
@@ -28,11 +32,41 @@ class Limits:
     connections: int = 4_096
     subscriptions: int = 1_000_000
     buffer: int = 64 * 2**20
+    credits: int = 2**20
+    patience: float = 10.0
     silence: float = 30.0
     keep: float = 60.0
 
     def __post_init__(self) -> None:
         for field in fields(self):
             value = getattr(self, field.name)
-            if value <= 0:
+            if not value > 0:
                 raise TidegateError(f"the limit {field.name} is more than 0, not {value}")
+
+
+def changed(limits: Limits, given: Mapping[str, float]) -> Limits:
+    """Other values for some limits, by name.
+
+    >>> changed(Limits(), {"keep": 5}).keep
+    5
+    """
+    names = [field.name for field in fields(Limits)]
+    for name in given:
+        if name not in names:
+            raise TidegateError(f"there is no limit {name}, but {', '.join(names)}")
+    return replace(limits, **given)  # type: ignore[arg-type]  # a number is a number
+
+
+def read_limit(text: str) -> tuple[str, float]:
+    """A limit as `name=number`.
+
+    >>> read_limit("buffer=1_000_000"), read_limit("keep=0.5")
+    (('buffer', 1000000), ('keep', 0.5))
+    """
+    name, _, number = text.partition("=")
+    for kind in (int, float):
+        try:
+            return name.strip(), kind(number)
+        except ValueError:
+            continue
+    raise TidegateError(f"a limit is NAME=NUMBER, not {text!r}")

@@ -73,7 +73,8 @@ _COUNTERS: Final = (
     ("deliveries_total", "deliveries", "Events that were delivered to clients."),
     ("messages_in_total", "messages in", "Messages that are no events and came in."),
     ("messages_out_total", "messages out", "Messages that are no events and were sent."),
-    ("slow_cut_total", "cut", "Connections cut because too many bytes waited for them."),
+    ("slow_cut_total", "cut", "Connections that were cut because they did not read."),
+    ("slow_dropped_total", "dropped", "Events that were dropped for clients that did not read."),
 )
 
 _OF_LINKS: Final = (
@@ -83,6 +84,9 @@ _OF_LINKS: Final = (
     ("link_events_in_total", "events in", "counter", "Events that came on a link."),
     ("link_events_out_total", "events out", "counter", "Events that were sent on a link."),
     ("link_waiting_bytes", "waiting", "gauge", "Bytes that wait to be sent on a link."),
+    ("link_full", "full", "gauge", "Whether others get no credits until a link is read."),
+    ("link_credits_bytes", "credits", "gauge", "Bytes of events that may be sent on a link."),
+    ("link_given_bytes", "given", "gauge", "Bytes of events that may come on a link."),
 )
 
 

@@ -12,12 +12,16 @@ MANY: Final = 10_000  # notifications that wait for an application, from which o
 
 
 class Notification(NamedTuple):
-    """This event, for these subscriptions: who published it, and its number there."""
+    """This event, for these subscriptions: who published it, and its number there.
+
+    `missed` says how many events were dropped before this one, because they were not read in time.
+    """
 
     event: Event
     subscriptions: tuple[int, ...]
     publisher: str
     number: int
+    missed: int = 0
 
 
 class Subscription:
@@ -28,6 +32,8 @@ class Subscription:
 
     def __init__(self, own: int, drained: Callable[[], None]) -> None:
         self.id: Final = own
+        self.missed = 0  # events that were dropped, in all
+        self._gap = 0  # those after the last notification
         self._waiting: deque[Notification] = deque()
         self._ended = False
         self._failure = ""
@@ -57,8 +63,16 @@ class Subscription:
 
     def put(self, notification: Notification) -> None:
         """Hand on a notification."""
+        if self._gap:
+            notification = notification._replace(missed=self._gap)
+            self._gap = 0
         self._waiting.append(notification)
         self._news.set()
+
+    def skip(self, count: int) -> None:
+        """Some events were dropped that would have come now."""
+        self.missed += count
+        self._gap += count
 
     def end(self, failure: str = "") -> None:
         """Let there be no more of them; why, if something has failed."""

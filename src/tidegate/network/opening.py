@@ -3,7 +3,8 @@
 Whoever has connected says what it is, what it is called, and what it understands: the version of
 the wire format, and features beyond it by name. The broker answers with the version and the
 features that both know, and with what the other side needs to go on: of a client, the number of the
-last message it has heard and of the last event it has taken; of everyone, its limits.
+last message it has heard and of the last event it has taken; of everyone, its limits. Each says how
+many credits the other one has to begin with (`credits`).
 """
 
 from typing import Final, Literal, TypeVar
@@ -28,10 +29,11 @@ class Opening(msgspec.Struct, frozen=True):
     name: str
     features: list[str] = []
     token: str | msgspec.UnsetType = msgspec.UNSET
+    credits: int = 0
 
 
 class Opened(msgspec.Struct, frozen=True):
-    """What the broker answers; `frame`, `events` and `silence` are limits of it."""
+    """What the broker answers; `frame`, `events`, `silence` and `credits` are limits of it."""
 
     version: int
     broker: str
@@ -41,6 +43,7 @@ class Opened(msgspec.Struct, frozen=True):
     heard: int = 0
     seen: int = 0
     features: list[str] = []
+    credits: int = 0
 
 
 Said = TypeVar("Said", Opening, Opened)

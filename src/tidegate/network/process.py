@@ -8,6 +8,7 @@ A file describes one broker:
     policy = "covering"
     advertisements = false
     snapshot = 10000                  # inputs between one snapshot and the next
+    slow = "cut"                      # clients that do not read: cut, drop or wait
 
     [neighbours]
     b = "127.0.0.1:7401"
@@ -35,7 +36,7 @@ import signal
 import tomllib
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +44,8 @@ from tidegate.errors import TidegateError
 from tidegate.network.address import Address, read_address
 from tidegate.network.disk import Disk
 from tidegate.network.guard import Guard, Known, read_clients
-from tidegate.network.limits import Limits
+from tidegate.network.limits import Limits, changed
+from tidegate.network.pressure import Slow, check_slow
 from tidegate.network.server import Server
 from tidegate.network.tls import Tls
 from tidegate.network.warming import warm
@@ -71,6 +73,7 @@ class Setup:
     tls: Tls | None = None
     brokers: tuple[str, ...] = ()
     clients: Mapping[str, Known] | None = None
+    slow: Slow = "cut"
 
     def guard(self) -> Guard | None:
         """Who asks everybody who they are, if anybody does."""
@@ -81,7 +84,7 @@ class Setup:
         return Guard(self.tls, frozenset((*self.neighbours, *self.brokers)), self.clients)
 
 
-_TEXTS = {"name", "listen", "storage", "policy"}
+_TEXTS = {"name", "listen", "storage", "policy", "slow"}
 _TABLES = {"neighbours", "limits", "tls", "roles", "clients"}
 _KNOWN = _TEXTS | _TABLES | {"advertisements", "snapshot", "anywhere"}
 _TLS = {"certificate", "key", "authority"}
@@ -99,10 +102,6 @@ def read_setup(path: Path, kind: Attributes) -> Setup:
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise TidegateError(f"{path} is not TOML: {error}") from None
     _check(path, table)
-    limits = {each.name for each in fields(Limits)}
-    for name in table.get("limits", {}):
-        if name not in limits:
-            raise TidegateError(f"{path}: there is no limit {name}, but {', '.join(limits)}")
     tls = table.get("tls", {})
     listed = "clients" in table or "roles" in table
     return Setup(
@@ -112,12 +111,13 @@ def read_setup(path: Path, kind: Attributes) -> Setup:
         Path(table["storage"]) if "storage" in table else None,
         Choice(table.get("policy", "covering")),
         Settings(advertisements=table.get("advertisements", False)),
-        Limits(**table.get("limits", {})),
+        changed(Limits(), table.get("limits", {})),
         table.get("snapshot", 10_000),
         table.get("anywhere", False),
         _read_tls(path, tls) if tls else None,
         tuple(tls.get("brokers", ())),
         read_clients(table.get("clients", {}), table.get("roles", {}), kind) if listed else None,
+        check_slow(table.get("slow", "cut")),
     )
 
 
@@ -164,6 +164,7 @@ async def live(setup: Setup, kind: Kind, ready: Callable[[Server], object]) -> N
             limits=setup.limits,
             guard=setup.guard(),
             anywhere=setup.anywhere,
+            slow=setup.slow,
         )
         warm()
         await server.start()

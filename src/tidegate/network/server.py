@@ -11,6 +11,9 @@ comes first. A connection on which nothing has come for `limits.silence` seconds
 heartbeats see to it that a living one is not. A client that comes again takes the place of its
 earlier connection. When it has been gone for `limits.keep` seconds, what it wanted is removed.
 
+**Who does not keep up** is the business of `pressure`: what is sent goes through it, and new
+credits are given when all that came was handled.
+
 **Who is there** is asked by a `guard`, if there is one. Without one, a broker listens on loopback
 addresses only, unless told otherwise by name, since whoever reaches it may subscribe and publish.
 """
@@ -18,18 +21,20 @@ addresses only, unless told otherwise by name, since whoever reaches it may subs
 import asyncio
 import contextlib
 import random
-from collections.abc import Mapping
-from typing import Final
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
 from tidegate.errors import FrameError, LinkError, StorageError, TidegateError
 from tidegate.network.address import Address
 from tidegate.network.connection import Connection
+from tidegate.network.credits import read_credits
 from tidegate.network.door import listen as listen_at
 from tidegate.network.driver import Driver
 from tidegate.network.frames import Frame, Sort, frame
 from tidegate.network.guard import Guard
 from tidegate.network.limits import Limits
 from tidegate.network.opening import VERSION, Opened, Opening, read_opened, read_opening, say
+from tidegate.network.pressure import Pressure, Slow
 from tidegate.network.rights import Rights
 from tidegate.overlay.broker import Broker
 from tidegate.overlay.messages import Restart, Tick
@@ -54,6 +59,7 @@ class Server:
         limits: Limits | None = None,
         guard: Guard | None = None,
         anywhere: bool = False,
+        slow: Slow = "cut",
         tick: float = TICK,
     ) -> None:
         if not (listen.is_loopback or anywhere or guard is not None):
@@ -68,6 +74,9 @@ class Server:
         self.limits: Final = limits or Limits()
         self.address = listen  # where it listens, once it does
         self.driver: Final = Driver(broker, keeper, self.limits, self._send)
+        self.pressure: Final = Pressure(
+            self.limits, slow, self.driver.counted, self._write, self._cut
+        )
         self.failure: BaseException | None = None
         self._keeper = keeper
         self._guard = guard
@@ -146,7 +155,7 @@ class Server:
         elif connection.dialed and self._guard and connection.name not in connection.names:
             connection.cut(f"the certificate there does not have the name {connection.name}")
         elif connection.dialed:
-            connection.send(say(Opening(VERSION, "broker", self.name)))
+            connection.send(say(Opening(VERSION, "broker", self.name, credits=self.limits.credits)))
         elif len(self._all) > self.limits.connections:
             connection.close(f"{self.limits.connections:,} connections are all that are taken")
             return
@@ -162,10 +171,20 @@ class Server:
                 self.driver.refused["opening"] += 1
                 raise
             return
-        self.driver.heard(connection.name, came)
-        if self.driver.gathering.count:
-            self._soon()
+        if came.sort is Sort.CREDITS:
+            self.pressure.granted(connection.name, read_credits(came))
+        else:
+            self.pressure.came(connection.name, came)
+            self.driver.heard(connection.name, came)
+            if self.driver.gathering.count:
+                self._soon()
         self._round()
+
+    def paused(self, connection: Connection, paused: bool) -> None:
+        """The other end of a connection does not read, or reads again."""
+        if self._connections.get(connection.name) is connection:
+            self.pressure.paused(connection.name, paused)
+            self._round()
 
     def lost(self, connection: Connection) -> None:
         """A connection is no more."""
@@ -174,6 +193,7 @@ class Server:
             return
         del self._connections[connection.name]
         self.driver.down(connection.name)
+        self.pressure.down(connection.name)
         if connection.role == "client":
             loop = asyncio.get_running_loop()
             loop.call_later(self.limits.keep, self._forget, connection.name)
@@ -187,10 +207,10 @@ class Server:
         """The first frame of a connection."""
         rights: Rights | None = None
         if connection.dialed:
-            broker = read_opened(came).broker
-            if broker != connection.name:
-                raise FrameError(f"{connection.name} was dialed, and {broker} is there")
-            connection.role = "broker"
+            opened = read_opened(came)
+            if opened.broker != connection.name:
+                raise FrameError(f"{connection.name} was dialed, and {opened.broker} is there")
+            connection.role, credits = "broker", opened.credits
         else:
             if self._guard is not None and not connection.is_encrypted:
                 raise FrameError("TLS is demanded here, and this is plain text")
@@ -198,12 +218,11 @@ class Server:
             if self._guard is not None:
                 rights = self._guard.admit(said, connection.names)
             if said.role == "status":
-                waiting = {name: each.waiting for name, each in self._connections.items()}
                 connection.send(say(self._opened()))
-                connection.send(self.driver.status_frame(waiting))
+                connection.send(self.driver.status_frame(self._fares))
                 connection.close("that is all")
                 return
-            connection.name, role = said.name, said.role
+            connection.name, role, credits = said.name, said.role, said.credits
             if said.name == self.name:
                 raise FrameError(f"{said.name} is the name of this broker")
             connection.role = role
@@ -218,6 +237,7 @@ class Server:
             raise FrameError(refusal)
         connection.frames.longest = self.limits.frame
         self._connections[connection.name] = connection
+        self.pressure.up(connection.name, connection.role == "client", credits)
         if not connection.dialed:
             connection.send(say(self._opened(*self.driver.told(connection.name))))
         if before is not None:
@@ -225,8 +245,16 @@ class Server:
         self._round()
 
     def _opened(self, heard: int = 0, seen: int = 0) -> Opened:
-        limits = self.limits
-        return Opened(VERSION, self.name, limits.frame, limits.events, limits.silence, heard, seen)
+        of, credits = self.limits, self.limits.credits
+        about = VERSION, self.name, of.frame, of.events, of.silence
+        return Opened(*about, heard, seen, credits=credits)
+
+    def _fares(self, link: str) -> dict[str, Any]:
+        """How a link fares."""
+        found = self.pressure.status(link)
+        connection = self._connections.get(link)
+        found["waiting"] += 0 if connection is None else connection.waiting
+        return found
 
     def _gives_way(self, before: Connection, new: Connection) -> bool:
         """Whether a connection makes room for another one of the same name."""
@@ -264,6 +292,7 @@ class Server:
     async def _keep_time(self) -> None:
         while True:
             await asyncio.sleep(self._tick)
+            self.pressure.check(asyncio.get_running_loop().time())
             self._take_events()
             self.driver.handle(Tick())
             self._round()
@@ -311,7 +340,7 @@ class Server:
 
     def _round(self) -> None:
         """Do effects when all that has come so far is handled."""
-        if not self._due and self.driver.due:
+        if not self._due and (self.driver.due or self.pressure.due):
             self._due = True
             asyncio.get_running_loop().call_soon(self._perform)
 
@@ -322,13 +351,22 @@ class Server:
         except StorageError as error:
             self.failure = error
             self.stop()
+        if not self.driver.gathering.count:
+            self.pressure.settle()
 
-    def _send(self, link: str, data: bytes) -> None:
+    def _send(self, link: str, frames: Sequence[bytes]) -> None:
+        self.pressure.send(link, frames)
+
+    def _write(self, link: str, data: bytes) -> None:
         connection = self._connections.get(link)
         if connection is None:
             return
         connection.send(data)
         if connection.waiting > self.limits.buffer:
-            waiting = connection.waiting
+            self._cut(link, f"{connection.waiting:,} bytes are not read")
+
+    def _cut(self, link: str, reason: str) -> None:
+        connection = self._connections[link]
+        if connection.is_open:
             self.driver.counted["cut"] += 1
-            connection.cut(f"{waiting:,} bytes wait; {self.limits.buffer:,} are allowed")
+            connection.cut(reason)

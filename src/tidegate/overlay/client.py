@@ -15,6 +15,7 @@ at the last instant: it hands on what the filter in force matches. What it does 
 Subscriptions for Content-Based Publish/Subscribe Networks", Middleware 2010, section 3.3), from the
 moment of the change on. The link to the broker is FIFO, so once that has acknowledged everything,
 what it delivers is what it was told, and is looked at no more unless more was told than is wanted.
+Where answers may overtake events that wait, `overtaken` says so, and it is looked at.
 
 Invariant: the entries of a subscription cover its filter in force, or the message that adds such an
 entry is under way. (Not with *cancel first*.) A refusal takes back what the message said: the
@@ -98,6 +99,7 @@ class Client:
         self.updates: Final = check_strategy(updates)
         self.spurious = 0  # events for a subscription that the filter in force rejects
         self.twice = 0  # events that came for several entries of a subscription
+        self.overtaken = False  # whether events may still come from before an answer that has come
         self._language = language
         self._conversation = Conversation(wire.send)
         self._subscriptions: dict[int, Subscription] = {}
@@ -215,7 +217,7 @@ class Client:
 
     def receive(self, event: Event, entries: tuple[int, ...]) -> tuple[int, ...]:
         """Its broker delivers an event for some entries; the subscriptions to hand it on for."""
-        settled = self._conversation.settled
+        settled = self._is_in_order
         handed: dict[int, None] = {}
         for own in [self._owners.get(entry, 0) for entry in entries]:
             known = self._subscriptions.get(own)
@@ -242,16 +244,25 @@ class Client:
         refused = self._conversation.hear(message)
         if isinstance(refused, Change):
             self._fall_back(refused)
-        if self._leaving and self._conversation.settled:
+        if self._leaving and self._is_in_order:
             for entry in self._leaving:
                 if entry not in self._conversation.wanted:
                     self._owners.pop(entry, None)
             self._leaving.clear()
 
+    def subscription_of(self, entry: int) -> int | None:
+        """The subscription that an entry is for, or was a moment ago."""
+        return self._owners.get(entry)
+
     @property
     def settled(self) -> bool:
         """Whether its broker has answered everything."""
         return self._conversation.settled
+
+    @property
+    def _is_in_order(self) -> bool:
+        """Whether what the broker delivers is what it was told."""
+        return self._conversation.settled and not self.overtaken
 
     def reconnect(self, *, afresh: bool, heard: int = EMPTY) -> None:
         """Its broker is there again, with its memory or without.
