@@ -31,6 +31,7 @@ NAMES = (
     "xml",
     "xroute",
     "peers",
+    "network",
 )
 
 

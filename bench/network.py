@@ -1,0 +1,376 @@
+"""How many events a second does a broker process carry, and how late are they?
+
+Broker processes on loopback, and rules on trades: each of 100 connections subscribes to its share,
+four of them publish. Everything that is delivered is compared with brute force, in every run: who
+gets it, for which rules, in which order, and byte by byte.
+
+**Throughput.** As fast as the broker confirms, with up to 8,000 events of a publisher under way, in
+frames of 20 events and of one, where an event is wanted by about nine rules, and by about 1.6.
+**Latency.** At 20,000 events a second, counted from when an event was due (`network_load`).
+**A line of three.** Publishers at one end, everybody else at the other, the same twice.
+**Registering** ends when all is acknowledged and the first event has been delivered, since brokers
+compile what is new when an event comes. **Restoring** is from the start of a process until it
+listens; for a broker that was killed, and for one that was told to stop, in one message of one
+client.
+
+Beside it, in the same run and without sockets: the state machine, told the same events one by one,
+and in batches.
+
+The publishers and subscribers of a run are one process, which shares the machine with the brokers.
+So the CPU time of a broker for each event is told, too: that does not depend on who else is there.
+
+`TIDEGATE_NETWORK` in the environment is how many rules there are; 100,000 if it is not given.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import ExitStack
+from functools import cache
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bench.figure import Figure, timed
+from bench.network_load import Load
+from bench.network_workload import Traffic
+from bench.processes import cpu_seconds
+from tidegate.network.client import status
+from tidegate.overlay.attributes import Attributes
+from tidegate.overlay.broker import Broker
+from tidegate.overlay.messages import (
+    Batch,
+    Change,
+    Deliver,
+    DeliverRows,
+    LinkUp,
+    Publish,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+RULES = int(os.environ.get("TIDEGATE_NETWORK", "100000"))
+NARROWER = {"nine": 9, "two": 60}  # how many times narrower rules are, for so many matches
+CONNECTIONS = 100
+PUBLISHERS = 4
+DIFFERENT = 20_000  # events
+EVENTS = 300_000  # published as fast as can be
+FIRST = 20_000  # published before anything is timed
+RATE = 20_000  # events a second, where they are paced
+PACED = 200_000  # published so
+ALONE = 2_000  # handled one by one by the state machine
+BATCHES = (2_000, 200, 40)
+IN_BATCHES = 20_000
+
+TOGETHER = 20  # events of a frame
+FAST = {TOGETHER: 100_000, 1: 30_000}  # events a second that are aimed at, by events of a frame
+LATE = 20  # ms, of 99 in 100 deliveries
+LATE_IN_LINE = 40
+SLOWER = 0.5  # the throughput of a line of three, by that of one
+LONG = 10  # seconds to register everything, or to restore it
+
+
+def run() -> Iterator[Figure]:
+    """One broker with two workloads, a line of three, what is restored, and the state machine."""
+    yield from one("nine")
+    yield from one("two")
+    yield from line()
+    yield from restoring()
+    yield from state_machine("nine")
+
+
+@cache
+def traffic(name: str) -> Traffic:
+    """The workload in which an event is wanted by about so many rules."""
+    return Traffic(RULES, NARROWER[name], DIFFERENT, CONNECTIONS)
+
+
+_reached: dict[int, float] = {}  # events a second of one broker, by events of a frame
+
+
+def one(name: str) -> Iterator[Figure]:
+    """One broker process."""
+    made = traffic(name)
+    title = f"network, {made.matches:.2g} deliveries an event"
+    with ExitStack() as stack:
+        broker = stack.enter_context(Process("a"))
+        load = Load(broker.address, made, PUBLISHERS)
+        stack.callback(load.close)
+        yield registered(title, load)
+        load.play(FIRST, TOGETHER)
+        for together in (TOGETHER, 1):
+            yield from fast(title, load, together, [broker])
+        for together in (TOGETHER, 1):
+            yield from paced(title, load, together, [broker], LATE)
+
+
+def line() -> Iterator[Figure]:
+    """Three, of which the first gets all events, and the last has all subscribers."""
+    made = traffic("nine")
+    title = f"network, line of three, {made.matches:.2g} deliveries an event"
+    with ExitStack() as stack:
+        c = stack.enter_context(Process("c"))
+        b = stack.enter_context(Process("b", "--neighbour", f"c={c}"))
+        a = stack.enter_context(Process("a", "--neighbour", f"b={b}"))
+        until(lambda: all(is_quiet(each) for each in (a, b, c)))
+        load = Load(c.address, made, PUBLISHERS, publish_at=a.address)
+        stack.callback(load.close)
+        start = time.perf_counter()
+        load.register()
+        until(lambda: all(is_quiet(each) for each in (c, b, a)))
+        load.play(len(made.events[:100]), TOGETHER)
+        yield Figure(f"{title}: register {RULES:,}", time.perf_counter() - start, None, None, "s")
+        load.play(FIRST, TOGETHER)
+        for together in (TOGETHER, 1):
+            yield from fast(title, load, together, [a, b, c], _reached.get(together))
+        for together in (TOGETHER, 1):
+            yield from paced(title, load, together, [a, b, c], LATE_IN_LINE)
+
+
+def registered(title: str, load: Load) -> Figure:
+    """Subscribing to everything."""
+    start = time.perf_counter()
+    acknowledged = load.register()
+    load.play(min(100, DIFFERENT), TOGETHER)
+    seconds = time.perf_counter() - start
+    return Figure(
+        f"{title}: register {RULES:,}",
+        seconds,
+        None,
+        None,
+        "s",
+        note=f"by {CONNECTIONS} connections; acknowledged after {acknowledged:.1f} s",
+        aim=f"at most {LONG} s",
+        met=seconds <= LONG,
+    )
+
+
+def fast(
+    title: str, load: Load, together: int, brokers: list[Process], one: float | None = None
+) -> Iterator[Figure]:
+    """As fast as can be; in a line, beside what one broker did."""
+    before = [each.cpu for each in brokers]
+    played = load.play(EVENTS, together)
+    used = [each.cpu - start for each, start in zip(brokers, before, strict=True)]
+    reached = EVENTS / played.seconds
+    ratio = None if one is None else reached / one
+    if len(brokers) == 1 and together not in _reached:
+        _reached[together] = reached
+    yield Figure(
+        f"{title}: {frames(together)}",
+        reached,
+        one,
+        ratio,
+        "events/s",
+        note=costs(used, EVENTS),
+        aim=(
+            f"at least {FAST[together]:,}"
+            if len(brokers) == 1
+            else f"at least {SLOWER:g} times one broker's"
+        ),
+        met=reached >= FAST[together] if len(brokers) == 1 else (ratio or SLOWER) >= SLOWER,
+    )
+
+
+def paced(
+    title: str, load: Load, together: int, brokers: list[Process], most: float
+) -> Iterator[Figure]:
+    """At a rate."""
+    before = [each.cpu for each in brokers]
+    played = load.play(PACED, together, RATE)
+    used = [each.cpu - start for each, start in zip(brokers, before, strict=True)]
+    middle, late, last = np.percentile(played.latencies, [50, 99, 100]) * 1e3
+    yield Figure(
+        f"{title}: {RATE:,} events/s {frames(together)}, 99 in 100 are no later than",
+        late,
+        None,
+        None,
+        "ms",
+        note=f"half {middle:.1f} ms, the last {last:.0f} ms; {costs(used, PACED)}",
+        aim=f"at most {most:g} ms",
+        met=bool(late <= most),
+    )
+
+
+def frames(together: int) -> str:
+    """How events were sent."""
+    return f"in frames of {together}" if together > 1 else "one to a frame"
+
+
+def costs(used: list[float], events: int) -> str:
+    """CPU time of brokers for an event."""
+    each = " + ".join(f"{seconds / events * 1e6:.1f}" for seconds in used)
+    return f"{each} µs of CPU an event in the broker{'s' if len(used) > 1 else ''}"
+
+
+def restoring() -> Iterator[Figure]:
+    """What a broker has written down, after it was killed, and after it was told to stop."""
+    made = Traffic(RULES, NARROWER["two"], min(1_000, DIFFERENT), 1)
+    with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
+        kept = "--storage", folder
+        with Process("a") as empty:
+            nothing = empty.started
+        broker = stack.enter_context(Process("a", *kept))
+        load = Load(broker.address, made, 1)
+        start = time.perf_counter()
+        load.register()
+        load.play(len(made.events), TOGETHER)
+        seconds = time.perf_counter() - start
+        yield Figure(
+            f"network: register {RULES:,} of one client, written down",
+            seconds,
+            None,
+            None,
+            "s",
+            aim=f"at most {LONG} s",
+            met=seconds <= LONG,
+        )
+        load.close()
+        for how, number in (("killed", signal.SIGKILL), ("told to stop", signal.SIGTERM)):
+            broker.end(number)
+            broker = stack.enter_context(Process("a", *kept))
+            assert broker.status["entries"] == RULES
+            yield Figure(
+                f"network: restore {RULES:,}, of a broker that was {how}",
+                broker.started,
+                nothing,
+                None,
+                "s",
+                note="from the start of a process until it listens; baseline: of an empty one",
+                aim=f"at most {LONG} s",
+                met=broker.started <= LONG,
+            )
+
+
+def state_machine(name: str) -> Iterator[Figure]:
+    """What a broker does about events, without sockets."""
+    made = traffic(name)
+    title = f"network, {made.matches:.2g} deliveries an event: handle"
+    broker = Broker("a", Attributes())
+    for i, entries in enumerate(made.entries):
+        broker.handle(f"c{i}", LinkUp(client=True))
+        broker.handle(f"c{i}", Change(1, add=entries))
+    number = 0
+
+    def batch(size: int) -> Batch:
+        nonlocal number
+        own = [(number + i) % len(made.events) for i in range(size)]
+        events = [made.events[i] for i in own]
+        sizes = [len(made.payloads[i]) for i in own]
+        numbers = list(range(number + 1, number + size + 1))
+        number += size
+        return Batch(numbers, events, sizes=sizes)
+
+    broker.handle("c0", batch(200))
+    first = number
+    alone = batch(min(ALONE, len(made.events)))
+    with timed() as one_by_one:
+        found = [
+            broker.handle("c0", Publish(n, event))
+            for n, event in zip(alone.numbers, alone.events, strict=True)
+        ]
+    handed = {
+        (n, own)
+        for n, effects in zip(alone.numbers, found, strict=True)
+        for effect in effects
+        if isinstance(effect, Deliver)
+        for own in effect.subscriptions
+    }
+    wanted = made.wanted(first + len(alone.numbers))
+    wanted = wanted[wanted >= first * RULES]
+    assert handed == {(int(pair) // RULES + 1, int(pair) % RULES) for pair in wanted}
+    each = one_by_one.seconds / len(alone.numbers) * 1e6
+    yield Figure(f"{title} events one by one", each, None, None, "µs")
+    for size in BATCHES:
+        batches = [batch(size) for _ in range(max(1, IN_BATCHES // size))]
+        with timed() as together:
+            done = [broker.handle("c0", some) for some in batches]
+        for some, effects in zip(batches, done, strict=True):
+            assert sum(_owns(effects)) == _expected(made, some)
+        cost = together.seconds / (size * len(batches)) * 1e6
+        note = "baseline: one by one"
+        yield Figure(f"{title} batches of {size:,}", cost, each, each / cost, "µs", note)
+
+
+def _owns(effects: list[Any]) -> Iterator[int]:
+    for effect in effects:
+        assert isinstance(effect, DeliverRows)
+        for start, end in pairwise(effect.starts.tolist()):
+            yield end - start
+
+
+def _expected(made: Traffic, some: Batch) -> int:
+    last = int(some.numbers[-1])
+    first = int(some.numbers[0]) - 1
+    return len(made.wanted(last)) - (len(made.wanted(first)) if first else 0)
+
+
+# -- processes
+
+
+class Process:
+    """A broker process."""
+
+    def __init__(self, name: str, *arguments: str) -> None:
+        begin = time.perf_counter()
+        command = [sys.executable, "-c", "from tidegate.cli import main; main()", "broker"]
+        command += ["--name", name, "--listen", "127.0.0.1:0", *arguments]
+        self._process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        )
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        found = re.search(r"listens on (\S+):(\d+)", line)
+        assert found is not None, line
+        self.address = found[1], int(found[2])
+        self.started = time.perf_counter() - begin
+
+    def __str__(self) -> str:
+        return f"{self.address[0]}:{self.address[1]}"
+
+    def __enter__(self) -> Process:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.end(signal.SIGTERM)
+
+    def end(self, number: signal.Signals) -> None:
+        """End it by a signal, and wait until it is gone."""
+        if self._process.poll() is None:
+            self._process.send_signal(number)
+        self._process.wait(60)
+        assert self._process.stdout is not None
+        self._process.stdout.close()
+
+    @property
+    def cpu(self) -> float:
+        """The CPU seconds that it has used."""
+        return cpu_seconds([self._process.pid])
+
+    @property
+    def status(self) -> dict[str, Any]:
+        """How it fares."""
+        return asyncio.run(status(str(self)))
+
+
+def is_quiet(broker: Process) -> bool:
+    """Whether its neighbours are there, and know what it has told them."""
+    links = [link for link in broker.status["links"] if not link["client"]]
+    return bool(links) and all(link["up"] and not link["unacknowledged"] for link in links)
+
+
+def until(done: Any) -> None:
+    """Wait until something is so."""
+    end = time.monotonic() + 600
+    while not done():
+        assert time.monotonic() < end, "it did not come to that"
+        time.sleep(0.2)
