@@ -14,9 +14,10 @@ from tidegate.network.driver import Driver
 from tidegate.network.event_frames import (
     deliveries_frame,
     events_frame,
-    joined,
+    look_at,
     payloads_of,
     read_events_frame,
+    read_parts,
 )
 from tidegate.network.frames import HEAD, Frame, Frames, Sort, frame
 from tidegate.network.limits import Limits
@@ -75,8 +76,8 @@ def test_events_are_what_they_were(
     chosen = data.draw(st.lists(st.sampled_from(range(len(events))), unique=True)) if events else []
     rows = np.array(sorted(chosen), np.int32)
     table = read_events_frame(body(events_frame(numbers, of, payloads, rows)), most=100)
-    assert table.numbers == [numbers[row] for row in rows]
-    assert table.publishers == [of[row] for row in rows]
+    assert table.numbers.tolist() == [numbers[row] for row in rows]
+    assert list(table.publishers) == [of[row] for row in rows]
     plain = [KIND.plain_event(events[row]) for row in rows]
     assert [KIND.plain_event(event) for event in read_events(table.payloads, KIND)] == plain
     counts = data.draw(st.lists(st.integers(0, 3), min_size=len(rows), max_size=len(rows)))
@@ -90,9 +91,24 @@ def test_events_are_what_they_were(
     assert [bytes(each) for each in table.payloads] == [bytes(payloads[row]) for row in rows]
 
 
-def test_payloads_of_several_frames_are_joined() -> None:
-    parts = [payloads_of([b"a", b""]), payloads_of([]), payloads_of([b"bc"])]
-    assert [bytes(each) for each in joined(parts)] == [b"a", b"", b"bc"]
+def test_frames_are_read_together_as_one_by_one() -> None:
+    """Of clients, and of brokers, whose frames name different publishers."""
+    of_clients: list[list[str]] = [[], [], []]
+    for names in (of_clients, [["x", "y", "x"], [], ["z", "y"]]):
+        cut = [[b"a", b"", b"cd"], [], [b"e", b"f"]]
+        parts, one_by_one = [], []
+        for written, own in zip(cut, names, strict=True):
+            numbers = list(range(5, 5 + len(written)))
+            came = body(events_frame(numbers, own, payloads_of(written)))
+            parts.append(look_at(came, most=10))
+            alone = read_events_frame(came, most=10)
+            publishers = list(alone.publishers) or [""] * len(written)
+            rows = zip(alone.numbers.tolist(), publishers, alone.payloads, strict=True)
+            one_by_one += [(number, name, bytes(data)) for number, name, data in rows]
+        table = read_parts(parts)
+        publishers = list(table.publishers) or [""] * 5
+        rows = zip(table.numbers.tolist(), publishers, table.payloads, strict=True)
+        assert [(number, name, bytes(data)) for number, name, data in rows] == one_by_one
 
 
 @pytest.mark.parametrize(

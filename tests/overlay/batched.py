@@ -59,15 +59,16 @@ class Beside(Broker):
 
     def _compare(self, taken: list[tuple[Publish, list[Effect]]]) -> None:
         events = [came for came, _ in taken]
-        batch = Batch(
-            [came.number for came in events],
-            [came.event for came in events],
-            [] if self.routing.links[self._from].client else [came.publisher for came in events],
-        )
+        batch = self._batch(events, client=self.routing.links[self._from].client)
         found = by_row(self._shadow.handle(self._from, batch))
         for row, (came, effects) in enumerate(taken):
             mine = sorted(found.get(row, ()), key=_on)
             assert mine == sorted(effects, key=_on), came
+
+    def _batch(self, events: list[Publish], *, client: bool) -> Batch:
+        """The events as the shadow gets them."""
+        numbers, told = [came.number for came in events], [came.event for came in events]
+        return Batch(numbers, told, [] if client else [came.publisher for came in events])
 
     def check(self) -> None:
         """Both are in the same state, whatever events have come."""

@@ -41,6 +41,7 @@ from tidegate.overlay.messages import (
     Send,
     SendRows,
 )
+from tidegate.overlay.pairs import Rows
 from tidegate.overlay.rows import by_row
 from tidegate.overlay.table import Table
 
@@ -96,7 +97,7 @@ def test_batches_of_a_few_events_have_the_same_effects() -> None:
 class SendsBack(Events):
     """Sends events where they came from, too."""
 
-    def _route_many(self, origin: Link, batch: Batch, rows: list[int]) -> list[Effect]:
+    def _route_many(self, origin: Link, batch: Batch, rows: Rows) -> list[Effect]:
         effects = super()._route_many(origin, batch, rows)
         back = SendRows(origin.name, batch, np.array(rows, np.int32))
         return effects if origin.client else [*effects, back]
@@ -105,15 +106,15 @@ class SendsBack(Events):
 class SkipsTheLast(Events):
     """Does not route the last event of a batch."""
 
-    def _route_many(self, origin: Link, batch: Batch, rows: list[int]) -> list[Effect]:
+    def _route_many(self, origin: Link, batch: Batch, rows: Rows) -> list[Effect]:
         return super()._route_many(origin, batch, rows[:-1] if len(rows) > 1 else rows)
 
 
 class Renumbers(Events):
     """Takes the rows of what was not refused for those of the batch."""
 
-    def _route_many(self, origin: Link, batch: Batch, rows: list[int]) -> list[Effect]:
-        return super()._route_many(origin, batch, list(range(len(rows))))
+    def _route_many(self, origin: Link, batch: Batch, rows: Rows) -> list[Effect]:
+        return super()._route_many(origin, batch, np.arange(len(rows), dtype=np.int32))
 
 
 class KeepsNumbers(Events):

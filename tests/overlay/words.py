@@ -216,6 +216,9 @@ class WordKind(AttributeEvents):
     def filter_refusal(self, f: object) -> str | None:
         return None if isinstance(f, Words) else "it is not a set of words"
 
+    def takes_all(self, events: Sequence[Event]) -> bool:
+        return False
+
     def event_refusal(self, event: object) -> str | None:
         word = isinstance(event, Mapping) and event.get("word") in tuple(WORDS)
         return None if word else "an event is one word"

@@ -8,7 +8,9 @@ The brokers of `overlay` as processes of a machine. From the bottom up:
 - `journal`: records in an append-only file in segments, and which of them are whole
 - `disk`: what a broker has written down, in a folder: a `Storage`
 - `frames`: what travels on a connection; `opening`: the first frame each way
-- `payloads`: events as bytes; `event_frames`: many of them in a frame
+- `payloads`: events as bytes; `payload_kernels`: where in them attributes stand;
+  `packed_events`: events that are still bytes
+- `event_frames`: many of them in a frame; `frame_kernels`: such frames as bytes
 - `control_frames`: messages that are no events
 - `credits`: how many events may come; `gap`: how many were missed; `outbox`: what has to wait
 - `limits`: how much may be asked of a broker; `address`: where it is

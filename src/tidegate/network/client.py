@@ -358,7 +358,8 @@ class Client:
         table = read_events_frame(came, most=2**31)
         events = read_events(table.payloads, self.kind)
         owns, start = table.subscriptions.tolist(), 0
-        columns = zip(table.numbers, table.publishers, events, table.counts.tolist(), strict=True)
+        counts = table.counts.tolist()
+        columns = zip(table.numbers.tolist(), table.publishers, events, counts, strict=True)
         for number, publisher, event, count in columns:
             if isinstance(event, Exception):
                 raise FrameError(str(event))

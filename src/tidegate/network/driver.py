@@ -19,21 +19,26 @@ import numpy as np
 from tidegate.errors import FrameError, TidegateError
 from tidegate.network.control_frames import UnreadableChangeError, control_frame, read_control
 from tidegate.network.event_frames import (
+    Payloads,
+    Table,
     deliveries_frame,
     events_frame,
+    look_at,
     payloads_of,
-    read_events_frame,
 )
 from tidegate.network.frames import Frame, Sort, frame
-from tidegate.network.gathering import Gathered, Gathering, batch_of
+from tidegate.network.gathering import Gathering
 from tidegate.network.limits import Limits
 from tidegate.network.metrics import size_of, sort_of
+from tidegate.network.packed_events import PackedEvents
 from tidegate.network.payloads import payload, read_events, write
 from tidegate.network.rights import Restricted, Rights
+from tidegate.overlay.attribute_events import AttributeEvents
 from tidegate.overlay.broker import Broker
-from tidegate.overlay.filter import Filter
+from tidegate.overlay.filter import Event, Filter
 from tidegate.overlay.messages import (
     Advertise,
+    Batch,
     Change,
     Connect,
     Deliver,
@@ -52,6 +57,7 @@ from tidegate.overlay.messages import (
     SendRows,
     Told,
 )
+from tidegate.overlay.pairs import Rows
 from tidegate.overlay.storage import Keeper
 
 Sender = Callable[[str, Sequence[bytes]], None]
@@ -127,10 +133,10 @@ class Driver:
     def heard(self, link: str, came: Frame) -> None:
         """A frame has come on a link that is up; `FrameError` if it cannot have."""
         if came.sort is Sort.EVENTS:
-            table = read_events_frame(came, self._limits.events)
-            if bool(table.publishers) == self._is_client(link) and table.numbers:
+            part = look_at(came, self._limits.events)
+            if bool(part.names) == self._is_client(link) and part.count:
                 raise FrameError("a client's events have no publishers, and a broker's have")
-            self.gathering.add(link, table)
+            self.gathering.add(link, part)
         elif came.sort is Sort.CONTROL:
             self.take_events()
             self._control(link, came.body)
@@ -144,31 +150,42 @@ class Driver:
 
     def take_events(self) -> None:
         """Let the broker have the events that wait."""
-        for link, gathered in self.gathering.take():
-            self.counted["events in"] += len(gathered.numbers)
+        for link, table in self.gathering.take():
+            count = len(table.numbers)
+            self.counted["events in"] += count
             self.counted["batches"] += 1
-            self._batches[str(size_of(len(gathered.numbers)))] += 1
-            self._came[link] += len(gathered.numbers)
-            self._take(link, gathered)
+            self._batches[str(size_of(count))] += 1
+            self._came[link] += count
+            self._take(link, table)
 
-    def _take(self, link: str, came: Gathered) -> None:
-        events = read_events(came.payloads, self.broker.kind)
-        last = max(came.numbers, default=0)
-        bad = {i for i, event in enumerate(events) if isinstance(event, TidegateError)}
-        own = self._restricted.get(link)
-        for i, event in enumerate(events):
-            if own is not None and i not in bad and not own.may_publish(event):
-                bad.add(i)
-                events[i] = TidegateError("the event is not among what its publisher may publish")
+    def _take(self, link: str, came: Table) -> None:
+        last = int(came.numbers.max(initial=0))
+        events, bad = self._read(link, came)
         if bad:
-            for i in sorted(bad):
-                self._refuse(link, came.numbers[i], str(events[i]))
-            came, events = _without(came, events, bad)
+            for row, reason in sorted(bad.items()):
+                self._refuse(link, int(came.numbers[row]), str(reason))
+            kept = np.array([row for row in range(len(events)) if row not in bad], np.int32)
+            came, events = _some(came, kept), [events[row] for row in kept.tolist()]
         began = perf_counter()
-        self._handle(link, batch_of(came, events))
+        batch = Batch(came.numbers, events, came.publishers, came.payloads.sizes, came.payloads)
+        self._handle(link, batch)
         self.matching += perf_counter() - began
         if self._is_client(link):
             self._answers.append((link, frame(Sort.TAKEN, last.to_bytes(8, "little"))))
+
+    def _read(self, link: str, came: Table) -> tuple[Sequence[Event], dict[int, TidegateError]]:
+        """The events, and which of them cannot be taken."""
+        kind, bad = self.broker.kind, dict[int, TidegateError]()
+        packed = PackedEvents.of(came.payloads) if isinstance(kind, AttributeEvents) else None
+        events: Sequence[Event] = packed or read_events(came.payloads, kind)
+        if packed is None:
+            bad = {i: event for i, event in enumerate(events) if isinstance(event, TidegateError)}
+        own = self._restricted.get(link)
+        for i, event in enumerate(events if own is not None else ()):
+            if own is not None and i not in bad and not own.may_publish(event):
+                reason = "the event is not among what its publisher may publish"
+                bad[i] = TidegateError(reason)
+        return events, bad
 
     def _control(self, link: str, body: bytes) -> None:
         self.counted["messages in"] += 1
@@ -263,7 +280,7 @@ class Driver:
                 names = batch.publishers
                 return [deliveries_frame(batch.numbers, names, batch.carried, rows, starts, owns)]
             case RefuseRows(_, batch, reasons):
-                refusals = (Refuse(None, batch.numbers[r], why) for r, why in reasons.items())
+                refusals = (Refuse(None, batch.row(r).number, why) for r, why in reasons.items())
                 return [self._message(each) for each in refusals]
             case Send(link, Publish(number, event, publisher)):
                 self._count_out("events out", link, 1)
@@ -328,12 +345,11 @@ def _delivery(number: int, publisher: str, data: bytes, owns: tuple[int, ...]) -
     return deliveries_frame([number], [publisher], payloads_of([data]), one, starts, ids)
 
 
-def _without(came: Gathered, events: list[Any], bad: set[int]) -> tuple[Gathered, list[Any]]:
-    """The same without some rows."""
-    rows = [i for i in range(len(events)) if i not in bad]
-    kept = Gathered(
-        [came.numbers[i] for i in rows],
-        [came.publishers[i] for i in rows] if came.publishers else [],
-        payloads_of([bytes(came.payloads[i]) for i in rows]),
+def _some(came: Table, rows: Rows) -> Table:
+    """Some of the events."""
+    payloads = came.payloads
+    return came._replace(
+        numbers=came.numbers[rows],
+        publishers=came.publishers.some(rows),
+        payloads=Payloads(payloads.data, payloads.starts[rows], payloads.ends[rows]),
     )
-    return kept, [events[i] for i in rows]

@@ -16,210 +16,228 @@ A frame of deliveries is the same, with all publishers named, and what each even
     payloads
 
 Every count is compared with the bytes that are there before it is used. Payloads are not looked at:
-to pass an event on is to copy its bytes (`_copy`).
+to pass an event on is to copy its bytes (`frame_kernels`). Frames that have come are looked at one
+by one, so that who sent a bad one can be told, and read many at once, payloads where they are.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from itertools import pairwise
+from dataclasses import dataclass, field
 from struct import Struct
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tidegate.errors import FrameError
-from tidegate.jit import kernel
-from tidegate.network.frames import Frame, Sort, frame
+from tidegate.network import frame_kernels as kernels
+from tidegate.network.frames import HEAD, Frame, Sort
 from tidegate.network.payloads import read, write
+from tidegate.overlay.pairs import Rows
+from tidegate.overlay.publishers import Publishers
 
 Integers = NDArray[np.int64]
 
 _EVENTS: Final = Struct("<II")
 _DELIVERIES: Final = Struct("<III")
-_LARGEST: Final = 2**63 - 1
+_FLAWS: Final = {
+    kernels.SHORT: "a frame of events ends within its table",
+    kernels.LARGE: "the number of an event is beyond 63 bits",
+    kernels.LENGTHS: "the payloads of a frame have not the lengths that it says",
+    kernels.NAMELESS: "a frame names a publisher that it does not have",
+    kernels.COUNTS: "a frame has not as many subscriptions as its events are for",
+}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Payloads:
-    """The payloads of a batch, one behind the other; that of row i starts at `starts[i]`."""
+    """The payloads of a batch; that of row i is from `starts[i]` to `ends[i]` of the data."""
 
     data: bytes
     starts: Integers
+    ends: Integers
+    octets: NDArray[np.uint8] = field(init=False)  # the data as an array
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "octets", np.frombuffer(self.data, np.uint8))
 
     def __getitem__(self, row: int) -> memoryview:
         if not 0 <= row < len(self):
             raise IndexError(row)
-        return memoryview(self.data)[self.starts[row] : self.starts[row + 1]]
+        return memoryview(self.data)[self.starts[row] : self.ends[row]]
 
     def __iter__(self) -> Iterator[memoryview]:
-        data, bounds = memoryview(self.data), self.starts.tolist()
-        return (data[start:end] for start, end in pairwise(bounds))
+        bounds = zip(self.starts.tolist(), self.ends.tolist(), strict=True)
+        data = memoryview(self.data)
+        return (data[start:end] for start, end in bounds)
 
     def __len__(self) -> int:
-        return len(self.starts) - 1
+        return len(self.starts)
+
+    @property
+    def sizes(self) -> Integers:
+        """How many bytes each of them has."""
+        return self.ends - self.starts
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A frame that was looked at and is not read yet."""
+
+    body: bytes
+    names: list[str]  # of publishers; none if a client publishes
+    count: int  # of events
+    at: int  # where the columns begin
+    subscriptions: int  # in all
 
 
 class Table(NamedTuple):
-    """What a frame of events says."""
+    """What frames of events say."""
 
-    numbers: list[int]
-    publishers: list[str]  # of each event; none if a client publishes
+    numbers: Integers
+    publishers: Publishers  # of each event; empty if a client publishes
     payloads: Payloads
     counts: Integers  # how many subscriptions each event is for
     subscriptions: Integers
 
 
-def payloads_of(written: Sequence[bytes]) -> Payloads:
+def payloads_of(written: Sequence[bytes | memoryview]) -> Payloads:
     """Payloads that were written one by one."""
-    return Payloads(b"".join(written), _starts(np.array([len(each) for each in written], np.int64)))
-
-
-def joined(parts: Sequence[Payloads]) -> Payloads:
-    """The payloads of several frames as those of one."""
-    if len(parts) == 1:
-        return parts[0]
-    lengths = np.concatenate([np.diff(part.starts) for part in parts])
-    return Payloads(b"".join([part.data for part in parts]), _starts(lengths))
+    ends = np.cumsum([len(each) for each in written], dtype=np.int64)
+    return Payloads(b"".join(written), np.concatenate(([0], ends[:-1])) if written else ends, ends)
 
 
 def events_frame(
-    numbers: Sequence[int],
+    numbers: Sequence[int] | Integers,
     publishers: Sequence[str],
     payloads: Payloads,
-    rows: NDArray[np.int32] | None = None,
+    rows: Rows | None = None,
 ) -> bytes:
     """A frame of events: all of a batch, or some rows of it.
 
     >>> data = events_frame([7, 8], [], payloads_of([b"one", b"two"]))
     >>> table = read_events_frame(Frame(Sort.EVENTS, data[8:]), most=10)
-    >>> table.numbers, bytes(table.payloads[1])
+    >>> table.numbers.tolist(), bytes(table.payloads[1])
     ([7, 8], b'two')
     """
     chosen = np.arange(len(payloads), dtype=np.int32) if rows is None else rows
-    names, of = _named(publishers, chosen)
-    lengths, data = _gathered(payloads, chosen)
-    head = _EVENTS.pack(len(chosen), len(names))
-    return frame(Sort.EVENTS, head, names, _numbers(numbers, chosen), lengths, of, data)
+    own = _numbers(numbers)
+    names, places = _named(publishers, chosen)
+    size = kernels.size_of(payloads.starts, payloads.ends, chosen)
+    table = (12 + 4 * bool(names)) * len(chosen)
+    length = _EVENTS.size + len(names) + table + size
+    out = np.empty(HEAD.size + length, np.uint8)
+    head = HEAD.pack(length, Sort.EVENTS, 0, 0) + _EVENTS.pack(len(chosen), len(names)) + names
+    out[: len(head)] = np.frombuffer(head, np.uint8)
+    kernels.write_events(
+        out, len(head), own, payloads.starts, payloads.ends, payloads.octets, places, chosen
+    )
+    return out.tobytes()
 
 
 def deliveries_frame(
-    numbers: Sequence[int],
+    numbers: Sequence[int] | Integers,
     publishers: Sequence[str],
     payloads: Payloads,
-    rows: NDArray[np.int32],
-    starts: NDArray[np.int32],
+    rows: Rows,
+    starts: Rows,
     subscriptions: Integers,
 ) -> bytes:
     """A frame of deliveries: rows of a batch, and whom they are for, as `DeliverRows` says it."""
-    names, of = _named(publishers, rows)
-    lengths, data = _gathered(payloads, rows)
-    owns = subscriptions[starts[0] : starts[-1]] if len(rows) else subscriptions[:0]
-    counts = np.diff(starts).astype("<u4").tobytes()
-    head = _DELIVERIES.pack(len(rows), len(names), len(owns))
-    parts = head, names, _numbers(numbers, rows), lengths, of, counts, owns.astype("<i8").tobytes()
-    return frame(Sort.DELIVERIES, *parts, data)
+    own = _numbers(numbers)
+    names, places = _named(publishers, rows)
+    size = kernels.size_of(payloads.starts, payloads.ends, rows)
+    owns = int(starts[-1] - starts[0]) if len(rows) else 0
+    length = _DELIVERIES.size + len(names) + 20 * len(rows) + 8 * owns + size
+    out = np.empty(HEAD.size + length, np.uint8)
+    table = _DELIVERIES.pack(len(rows), len(names), owns)
+    head = HEAD.pack(length, Sort.DELIVERIES, 0, 0) + table + names
+    out[: len(head)] = np.frombuffer(head, np.uint8)
+    kernels.write_deliveries(
+        out, len(head), own, payloads.starts, payloads.ends, payloads.octets, places, rows,
+        starts, subscriptions,
+    )  # fmt: skip
+    return out.tobytes()
 
 
-def read_events_frame(came: Frame, most: int) -> Table:
-    """What a frame of events, or of deliveries, says; `FrameError` if it is none.
+def look_at(came: Frame, most: int) -> Part:
+    """What is to be known of a frame of events, or of deliveries; `FrameError` if it is none.
 
     `most` is how many events it may have.
     """
     delivered = came.sort is Sort.DELIVERIES
     head = _DELIVERIES if delivered else _EVENTS
-    cursor = _Cursor(came.body)
-    count, names_size, *more = head.unpack(cursor.take(head.size))
+    body = came.body
+    if len(body) < head.size:
+        raise FrameError(_FLAWS[kernels.SHORT])
+    count, named, *more = head.unpack_from(body)
     if count > most:
         raise FrameError(f"a frame has {count:,} events; {most:,} are allowed")
-    names = _names(cursor.take(names_size))
-    numbers = cursor.column(count, "<u8")
-    lengths = cursor.column(count, "<u4").astype(np.int64)
-    if count and int(numbers.max()) > _LARGEST:
-        raise FrameError("the number of an event is beyond 63 bits")
-    publishers: list[str] = []
-    if names or delivered:
-        places = cursor.column(count, "<u4")
-        if count and (not names or int(places.max()) >= len(names)):
-            raise FrameError("a frame names a publisher that it does not have")
-        publishers = [names[place] for place in places.tolist()]
-    counts = owns = np.empty(0, np.int64)
-    if delivered:
-        counts = cursor.column(count, "<u4").astype(np.int64)
-        owns = cursor.column(more[0], "<i8").astype(np.int64)
-        if int(counts.sum()) != more[0]:
-            raise FrameError("a frame has not as many subscriptions as its events are for")
-    data = cursor.rest()
-    if int(lengths.sum()) != len(data):
-        raise FrameError("the payloads of a frame have not the lengths that it says")
-    return Table(numbers.tolist(), publishers, Payloads(data, _starts(lengths)), counts, owns)
+    at = head.size + named
+    if at > len(body):
+        raise FrameError(_FLAWS[kernels.SHORT])
+    names = _names(body[head.size : at]) if named else []
+    owns = more[0] if delivered else kernels.NONE
+    flaw = kernels.flaw(np.frombuffer(body, np.uint8), at, count, len(names), owns)
+    if flaw:
+        raise FrameError(_FLAWS[flaw])
+    return Part(body, names, count, at, owns)
 
 
-class _Cursor:
-    """Reads a body from its start on; what is not there is a `FrameError`."""
+def read_events_frame(came: Frame, most: int) -> Table:
+    """What a frame of events, or of deliveries, says; `FrameError` if it is none."""
+    return read_parts([look_at(came, most)])
 
-    def __init__(self, body: bytes) -> None:
-        self._body = body
-        self._at = 0
 
-    def take(self, size: int) -> bytes:
-        end = self._at + size
-        if end > len(self._body):
-            raise FrameError("a frame of events ends within its table")
-        found, self._at = self._body[self._at : end], end
-        return found
-
-    def column(self, count: int, kind: str) -> NDArray[Any]:
-        size = np.dtype(kind).itemsize
-        return np.frombuffer(self.take(count * size), kind)
-
-    def rest(self) -> bytes:
-        return self._body[self._at :]
+def read_parts(parts: Sequence[Part]) -> Table:
+    """What frames of one sort say, one behind the other; all have publishers, or none has."""
+    data = parts[0].body if len(parts) == 1 else b"".join([part.body for part in parts])
+    count = sum([part.count for part in parts])
+    owns = sum([part.subscriptions for part in parts if part.subscriptions > 0])
+    known: dict[str, int] = {}
+    named = [known.setdefault(name, len(known)) for part in parts for name in part.names]
+    begins, at, first = [], 0, 0
+    for part in parts:
+        end, delivered = at + len(part.body), part.subscriptions != kernels.NONE
+        begins.append((at + part.at, end, part.count, first, bool(part.names), delivered))
+        at += len(part.body)
+        first += len(part.names)
+    numbers, starts, ends = (np.empty(count, np.int64) for _ in range(3))
+    places = np.empty(count if named else 0, np.int32)
+    counts = np.empty(count if parts[0].subscriptions != kernels.NONE else 0, np.int64)
+    subscriptions = np.empty(owns, np.int64)
+    payloads = Payloads(data, starts, ends)
+    kernels.read(
+        payloads.octets, np.array(begins, np.int64), np.array(named, np.int32),
+        numbers, starts, ends, places, counts, subscriptions,
+    )  # fmt: skip
+    return Table(numbers, Publishers(tuple(known), places), payloads, counts, subscriptions)
 
 
 def _names(data: bytes) -> list[str]:
-    names = read(data) if data else []
+    names = read(data)
     if type(names) is not list or not all(type(name) is str for name in names):
         raise FrameError("the names of publishers are not a list of texts")
     return names
 
 
-def _named(publishers: Sequence[str], rows: NDArray[np.int32]) -> tuple[bytes, bytes]:
-    """The names of publishers of some rows, and where each row's is among them."""
+_FEW: Final = 8  # names of a batch that are told with each of its frames
+
+
+def _named(publishers: Sequence[str], rows: Rows) -> tuple[bytes, Rows]:
+    """The names of publishers of some rows, and where each row of the batch has its own."""
     if not publishers:
-        return b"", b""
-    if publishers[0] is publishers[-1] and len(set(publishers)) == 1:  # the commonest
-        return write([publishers[0]]), bytes(4 * len(rows))
-    own = [publishers[row] for row in rows.tolist()]
-    places = {name: place for place, name in enumerate(dict.fromkeys(own))}
-    return write(list(places)), np.array([places[name] for name in own], "<u4").tobytes()
+        return b"", _NOWHERE
+    own = Publishers.of(publishers)
+    if len(own.names) <= _FEW:
+        return own.written(write), own.places
+    used, inverse = np.unique(own.places[rows], return_inverse=True)
+    places = np.zeros(len(own), np.int32)
+    places[rows] = inverse
+    return write([own.names[place] for place in used.tolist()]), places
 
 
-def _numbers(numbers: Sequence[int], rows: NDArray[np.int32]) -> bytes:
-    return np.array(numbers, "<u8")[rows].tobytes()
+_NOWHERE: Final = np.empty(0, np.int32)
 
 
-def _starts(lengths: NDArray[Any]) -> Integers:
-    found = np.zeros(len(lengths) + 1, np.int64)
-    np.cumsum(lengths, out=found[1:])
-    return found
-
-
-def _gathered(payloads: Payloads, rows: NDArray[np.int32]) -> tuple[bytes, bytes]:
-    """The lengths of the payloads of some rows, and these payloads behind each other."""
-    lengths = payloads.starts[1:][rows] - payloads.starts[:-1][rows]
-    out = np.empty(int(lengths.sum()), np.uint8)
-    _copy(np.frombuffer(payloads.data, np.uint8), payloads.starts, rows, out)
-    return lengths.astype("<u4").tobytes(), out.tobytes()
-
-
-@kernel
-def _copy(
-    data: NDArray[np.uint8], starts: Integers, rows: NDArray[np.int32], out: NDArray[np.uint8]
-) -> None:
-    """Copy the payloads of some rows behind each other."""
-    at = 0
-    for row in rows:
-        for place in range(starts[row], starts[row + 1]):
-            out[at] = data[place]
-            at += 1
+def _numbers(numbers: Sequence[int] | Integers) -> Integers:
+    return np.asarray(numbers, np.int64)

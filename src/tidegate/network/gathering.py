@@ -5,23 +5,13 @@ at once: to wait would only cost time. Where it is not, events are gathered for 
 seconds or until there are `MOST`, since a large batch costs little more than a small one.
 """
 
-from typing import Final, NamedTuple
+from typing import Final
 
-from tidegate.network.event_frames import Payloads, Table, joined
-from tidegate.overlay.filter import Event
-from tidegate.overlay.messages import Batch
+from tidegate.network.event_frames import Part, Table, read_parts
 
 LONGEST: Final = 0.002  # seconds
 MOST: Final = 2_000
 LIGHT: Final = 32  # events in the last round, up to which traffic is light
-
-
-class Gathered(NamedTuple):
-    """The events of one link."""
-
-    numbers: list[int]
-    publishers: list[str]
-    payloads: Payloads
 
 
 class Gathering:
@@ -30,12 +20,12 @@ class Gathering:
     def __init__(self) -> None:
         self.count = 0
         self._last = 0  # how many there were in the last round
-        self._tables: dict[str, list[Table]] = {}
+        self._parts: dict[str, list[Part]] = {}
 
-    def add(self, link: str, table: Table) -> None:
+    def add(self, link: str, part: Part) -> None:
         """Let the events of a frame wait."""
-        self._tables.setdefault(link, []).append(table)
-        self.count += len(table.numbers)
+        self._parts.setdefault(link, []).append(part)
+        self.count += part.count
 
     @property
     def patience(self) -> float:
@@ -44,24 +34,9 @@ class Gathering:
             return 0.0
         return LONGEST
 
-    def take(self) -> list[tuple[str, Gathered]]:
+    def take(self) -> list[tuple[str, Table]]:
         """All of it, link by link."""
-        found = [(link, _gathered(tables)) for link, tables in self._tables.items()]
+        found = [(link, read_parts(parts)) for link, parts in self._parts.items()]
         self._last, self.count = self.count, 0
-        self._tables.clear()
+        self._parts.clear()
         return found
-
-
-def _gathered(tables: list[Table]) -> Gathered:
-    return Gathered(
-        [number for table in tables for number in table.numbers],
-        [name for table in tables for name in table.publishers],
-        joined([table.payloads for table in tables]),
-    )
-
-
-def batch_of(came: Gathered, events: list[Event]) -> Batch:
-    """What a broker is told; what the payloads say was read before."""
-    starts = came.payloads.starts
-    sizes = (starts[1:] - starts[:-1]).tolist()
-    return Batch(came.numbers, events, came.publishers, sizes, came.payloads)

@@ -9,6 +9,7 @@ from tidegate.algebra.groups import Tried, merge_all
 from tidegate.algebra.merge import Merger as Found
 from tidegate.algebra.merge import assess
 from tidegate.engine.boxes.space import Space
+from tidegate.engine.events.columned_events import ColumnedEvents
 from tidegate.errors import FilterError, MeasureError
 from tidegate.filters import filter as language
 from tidegate.filters.evaluate import value_of
@@ -23,7 +24,7 @@ from tidegate.overlay.attribute_filter import AttributeFilter, in_language
 from tidegate.overlay.attribute_index import AttributeIndex, AttributeUnion
 from tidegate.overlay.attribute_pruner import AttributePruner
 from tidegate.overlay.attribute_template import AttributeTemplate
-from tidegate.overlay.filter import Filter, Merger, Plain, Pruner
+from tidegate.overlay.filter import Event, Filter, Merger, Plain, Pruner
 from tidegate.overlay.structures import index_structure, union_structure
 
 _TEXTS: Final = 1_000  # with parameters, that are kept
@@ -187,6 +188,10 @@ class Attributes(AttributeEvents):
             if not universe.has(value_of(event, name, self.schema), lines):
                 return f"the value of {name} is not one that the schema allows"
         return None
+
+    def takes_all(self, events: Sequence[Event]) -> bool:
+        """Whether they came as columns, and no schema is checked."""
+        return isinstance(events, ColumnedEvents) and not self._universes
 
 
 def _deeper(spelled: Plain, levels: int) -> bool:

@@ -16,6 +16,7 @@ from dataclasses import replace
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tidegate.errors import TidegateError
 from tidegate.overlay.filter import Event, Kind, Plain
@@ -33,16 +34,19 @@ from tidegate.overlay.messages import (
     SendRows,
 )
 from tidegate.overlay.notes import Notes
+from tidegate.overlay.pairs import Rows
 from tidegate.overlay.policy import Choice
+from tidegate.overlay.publishers import Publishers
 from tidegate.overlay.routing import Routing
 from tidegate.overlay.rows import gathered
-from tidegate.overlay.seen import Seen
+from tidegate.overlay.seen import Seen, take_new
 from tidegate.overlay.settings import Settings
 from tidegate.overlay.stream import Place
 from tidegate.overlay.upstream import Paths
 from tidegate.overlay.work import Tally
 
 FEW_EVENTS: Final = 4  # of a batch, below which each is routed on its own
+_USED: Final = "the number was used"
 
 
 class Events:
@@ -94,25 +98,66 @@ class Events:
     def published_many(self, link: Link, came: Batch) -> list[Effect]:
         """The same for many events of a link, by rows."""
         count = len(came.numbers)
-        own = [f"{self._name}/{link.name}"] * count if link.client else came.publishers
         if self._settings.keep_events:
             reason = "events are kept here: publish them one by one"
             return self._refuse(link, reason)
-        if len(own) != count:
+        if not link.client and len(came.publishers) != count:
             return self._refuse(link, "between brokers, events have publishers")
+        name = f"{self._name}/{link.name}"
+        own = Publishers.one(name, count) if link.client else Publishers.of(came.publishers)
         onward = replace(came, publishers=own)
-        sizes: Sequence[int | None] = came.sizes or [None] * count
+        taken = self._take_all(link, onward, own)
+        rows, refused = self._take_each(link, onward) if taken is None else taken
+        routed = self._route_many(link, onward, rows)
+        return [RefuseRows(link.name, onward, refused), *routed] if refused else routed
+
+    def _take_all(
+        self, link: Link, came: Batch, own: Publishers
+    ) -> tuple[Rows, dict[int, str]] | None:
+        """Take the events that are new, if nothing else can be in the way of any; else None."""
+        if not (
+            self._settings.upstream is None
+            and self._notes.pruner is None
+            and isinstance(came.numbers, np.ndarray)
+            and self._kind.takes_all(came.events)
+            and (not link.client or self._within(came.sizes))
+        ):
+            return None
+        newest = np.array([self.newest(name) for name in own.names], np.int64)
+        new = np.empty(len(own), np.bool_)
+        before = newest.copy()
+        take_new(came.numbers, own.places, newest, new)
+        for name, was, last in zip(own.names, before.tolist(), newest.tolist(), strict=True):
+            if last > was:
+                self._seen.setdefault(name, Seen(self._window)).take(last)
+        rows = np.flatnonzero(new).astype(np.int32)
+        self._notes.events(link.name, len(rows))
+        known = np.flatnonzero(~new).tolist() if len(rows) < len(new) else []
+        self._tally.repeated += len(known)
+        return rows, dict.fromkeys(known, _USED) if link.client else {}
+
+    def _within(self, sizes: Sequence[int] | NDArray[np.int64]) -> bool:
+        """Whether a client's events are known to be as small as they have to be, and allowed."""
+        return (
+            isinstance(sizes, np.ndarray)
+            and int(sizes.max(initial=0)) <= self._settings.event_size
+            and not self._settings.advertisements
+        )
+
+    def _take_each(self, link: Link, came: Batch) -> tuple[Rows, dict[int, str]]:
+        """Take events one by one: which of them, and why others not."""
+        numbers = np.asarray(came.numbers).tolist()
+        sizes: Sequence[int | None] = np.asarray(came.sizes).tolist() or [None] * len(numbers)
         rows: list[int] = []
         refused: dict[int, str] = {}
-        columns = zip(own, came.numbers, came.events, sizes, strict=True)
+        columns = zip(came.publishers, numbers, came.events, sizes, strict=True)
         for row, (publisher, number, event, size) in enumerate(columns):
             refusal = self._take(link, publisher, number, event, size)
             if refusal is None:
                 rows.append(row)
             elif refusal:
                 refused[row] = refusal
-        routed = self._route_many(link, onward, rows)
-        return [RefuseRows(link.name, onward, refused), *routed] if refused else routed
+        return np.array(rows, np.int32), refused
 
     def _take(
         self, link: Link, publisher: str, number: int, event: Event, size: int | None = None
@@ -121,7 +166,7 @@ class Events:
         seen = self._seen.get(publisher) or Seen(self._window)
         if number <= seen.newest if link.client else number in seen:
             self._tally.repeated += 1
-            return "the number was used" if link.client else ""
+            return _USED if link.client else ""
         if link.client:
             refusal = self._event_refusal(link, event, size)
         elif not self._routing.passage.expects(publisher, link.name):
@@ -136,15 +181,15 @@ class Events:
         self._notes.event(link.name, event)
         return None
 
-    def _route_many(self, origin: Link, batch: Batch, rows: list[int]) -> list[Effect]:
+    def _route_many(self, origin: Link, batch: Batch, rows: Rows) -> list[Effect]:
         # Where several paths lead to a publisher, rows go where theirs is.
         if len(rows) < FEW_EVENTS or isinstance(self._settings.upstream, Paths):
-            return gathered(batch, {row: self._route(origin, batch.row(row)) for row in rows})
+            each = {row: self._route(origin, batch.row(row)) for row in rows.tolist()}
+            return gathered(batch, each)
         whole = len(rows) == len(batch.numbers)
-        events = batch.events if whole else [batch.events[row] for row in rows]
-        places = np.array(rows, np.int32)
+        events = batch.events if whole else [batch.events[row] for row in rows.tolist()]
         effects: list[Effect] = []
-        for name, goal in self._routing.wanted.match_batch(events, places):
+        for name, goal in self._routing.wanted.match_batch(events, rows):
             link = self._routing.links[name]
             if not (link.client or self._carries(batch.publishers[0], origin, link)):
                 continue
@@ -158,7 +203,7 @@ class Events:
             if not self._carries(batch.publishers[0], origin, link):
                 continue
             if link.ready:
-                effects.append(SendRows(link.name, batch, places))
+                effects.append(SendRows(link.name, batch, rows))
             else:
                 self._tally.undelivered += len(rows)
         return effects

@@ -255,6 +255,9 @@ class Kind(Protocol):
     def event_refusal(self, event: object) -> str | None:
         """Why this cannot be taken as an event, if it cannot."""
 
+    def takes_all(self, events: Sequence[Event]) -> bool:
+        """Whether it is known without a look at each that all of these can be taken."""
+
     def plain_event(self, event: Event) -> Plain:
         """An event as plain data; `TidegateError` if it cannot be written."""
 

@@ -11,6 +11,8 @@ into 64 bits. Filters and events are not looked into here: their kind knows them
 from collections.abc import Callable
 from typing import Any, Final
 
+import numpy as np
+
 from tidegate.overlay.messages import (
     Acknowledge,
     Advertise,
@@ -25,6 +27,7 @@ from tidegate.overlay.messages import (
     Report,
     Way,
 )
+from tidegate.overlay.publishers import Publishers
 
 LARGEST: Final = 2**63 - 1
 LONGEST: Final = 1_000  # brokers on a way to the root
@@ -104,14 +107,26 @@ def _publish(message: Any) -> str | None:
 
 def _batch(message: Any) -> str | None:
     count = len(message.numbers)
-    if not all(map(is_number, message.numbers)):
+    if not _are_numbers(message.numbers):
         return _NUMBER
     if len(message.events) != count or len(message.sizes) not in (0, count):
         return "it has not as many numbers, sizes and events"
     if len(message.publishers) not in (0, count):
         return "it has not as many events and names of publishers"
-    texts = all(type(name) is str for name in message.publishers)
-    return None if texts else "the name of its publisher is not a text"
+    publishers = message.publishers
+    names = publishers.names if isinstance(publishers, Publishers) else publishers
+    return (
+        None
+        if all(type(name) is str for name in names)
+        else "the name of its publisher is not a text"
+    )
+
+
+def _are_numbers(values: Any) -> bool:
+    """Whether these are numbers of messages; those of an array of 64 bits are, from 0 on."""
+    if isinstance(values, np.ndarray):
+        return values.dtype == np.int64 and int(values.min(initial=0)) >= 0
+    return all(map(is_number, values))
 
 
 def _acknowledge(message: Any) -> str | None:

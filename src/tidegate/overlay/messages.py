@@ -168,16 +168,16 @@ class Batch:
     broker: whoever drives it finds it again with what is to be done.
     """
 
-    numbers: Sequence[int]
+    numbers: Sequence[int] | NDArray[np.int64]
     events: Sequence[Event]
     publishers: Sequence[str] = ()
-    sizes: Sequence[int] = ()
+    sizes: Sequence[int] | NDArray[np.int64] = ()
     carried: Any = None
 
     def row(self, row: int) -> Publish:
         """One of them."""
-        publisher = self.publishers[row] if self.publishers else ""
-        return Publish(self.numbers[row], self.events[row], publisher)
+        publisher = self.publishers[row] if len(self.publishers) else ""
+        return Publish(int(self.numbers[row]), self.events[row], publisher)
 
 
 Message: TypeAlias = (

@@ -37,6 +37,11 @@ class Notes:
         if self.pruner is not None:
             self.pruner.count(event)
 
+    def events(self, link: str, count: int) -> None:
+        """Many came, and nobody learns from them."""
+        if count:
+            self._events[link] = self._events.get(link, 0) + count
+
     def reported(self, link: str, report: Report) -> bool:
         """A neighbour reported; whether that is news."""
         if report.number <= self._heard.get(link, 0):

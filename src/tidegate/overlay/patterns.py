@@ -92,6 +92,10 @@ class Patterns(PatternEvents):
         """Why this cannot be taken as a filter, if it cannot."""
         return None if isinstance(f, PatternFilter) else "it is not a pattern on documents"
 
+    def takes_all(self, events: Sequence[Event]) -> bool:
+        """Nobody knows without a look at each."""
+        return False
+
     def event_refusal(self, event: object) -> str | None:
         """Why this cannot be taken as an event, if it cannot: it is no readable document."""
         if not isinstance(event, bytes | str):

@@ -39,7 +39,7 @@ def by_row(effects: Iterable[Effect]) -> dict[int, list[Effect]]:
                     )
             case RefuseRows(link, batch, reasons):
                 for row, reason in reasons.items():
-                    refusal = Refuse(None, batch.numbers[row], reason)
+                    refusal = Refuse(None, batch.row(row).number, reason)
                     found.setdefault(row, []).append(Send(link, refusal))
             case _:
                 raise TypeError(f"{effect} names no rows")

@@ -9,7 +9,12 @@ here, or comes too late.
 
 from bisect import bisect_left, insort
 
+import numpy as np
+from numpy.typing import NDArray
+
+from tidegate.jit import kernel
 from tidegate.overlay.filter import Plain
+from tidegate.overlay.pairs import Rows
 
 
 class Seen:
@@ -59,3 +64,18 @@ class Seen:
         found = cls(window)
         found._low, *found._numbers = state
         return found
+
+
+@kernel
+def take_new(
+    numbers: NDArray[np.int64], places: Rows, newest: NDArray[np.int64], new: NDArray[np.bool_]
+) -> None:
+    """Which of many numbers are new, where the highest one tells: of each, `places` says whose.
+
+    What is `newest` of each publisher moves on.
+    """
+    for row in range(len(numbers)):
+        own = places[row]
+        new[row] = numbers[row] > newest[own]
+        if new[row]:
+            newest[own] = numbers[row]

@@ -339,6 +339,10 @@ class Several:
             return f"it is not a filter of one of the kinds {self.name}"
         return self.kinds[f.kind].filter_refusal(f.filter)
 
+    def takes_all(self, events: Sequence[Event]) -> bool:
+        """Nobody knows without a look at each."""
+        return False
+
     def event_refusal(self, event: object) -> str | None:
         """Why no kind takes this as an event, if none does."""
         refusals = {name: kind.event_refusal(event) for name, kind in self.kinds.items()}

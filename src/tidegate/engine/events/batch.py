@@ -32,6 +32,7 @@ from tidegate.engine.events.arrow_keys import (
     stretch,
 )
 from tidegate.engine.events.cased_strings import mapped_stretch
+from tidegate.engine.events.columned_events import ColumnedEvents
 from tidegate.engine.events.frame_columns import Frame, frame_of
 from tidegate.engine.events.plain_cells import plain_cells
 from tidegate.engine.events.python_values import plain_values, require_one_field
@@ -66,7 +67,9 @@ class Batch:
         self._table: pa.Table | None = None
         self._frame: Frame | None = None
         self._known: dict[str, _Cells | None] = {}
-        if isinstance(events, pa.RecordBatch):
+        if isinstance(events, ColumnedEvents):
+            self._frame = events
+        elif isinstance(events, pa.RecordBatch):
             self._table = pa.Table.from_batches([events])
         elif isinstance(events, pa.Table):
             self._table = events
