@@ -34,7 +34,6 @@ import tempfile
 import time
 from contextlib import ExitStack
 from functools import cache
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -54,6 +53,7 @@ from tidegate.overlay.messages import (
     LinkUp,
     Publish,
 )
+from tidegate.overlay.rows import handed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -278,7 +278,7 @@ def state_machine(name: str) -> Iterator[Figure]:
             broker.handle("c0", Publish(n, event))
             for n, event in zip(alone.numbers, alone.events, strict=True)
         ]
-    handed = {
+    delivered = {
         (n, own)
         for n, effects in zip(alone.numbers, found, strict=True)
         for effect in effects
@@ -287,7 +287,7 @@ def state_machine(name: str) -> Iterator[Figure]:
     }
     wanted = made.wanted(first + len(alone.numbers))
     wanted = wanted[wanted >= first * RULES]
-    assert handed == {(int(pair) // RULES + 1, int(pair) % RULES) for pair in wanted}
+    assert delivered == {(int(pair) // RULES + 1, int(pair) % RULES) for pair in wanted}
     each = one_by_one.seconds / len(alone.numbers) * 1e6
     yield Figure(f"{title} events one by one", each, None, None, "µs")
     for size in BATCHES:
@@ -304,8 +304,7 @@ def state_machine(name: str) -> Iterator[Figure]:
 def _owns(effects: list[Any]) -> Iterator[int]:
     for effect in effects:
         assert isinstance(effect, DeliverRows)
-        for start, end in pairwise(effect.starts.tolist()):
-            yield end - start
+        yield from (len(own) for _, _, own in handed(effect))
 
 
 def _expected(made: Traffic, some: Batch) -> int:

@@ -12,7 +12,7 @@ from tidegate.errors import FrameError, TidegateError
 from tidegate.network.control_frames import UnreadableChangeError, control_frame, read_control
 from tidegate.network.driver import Driver
 from tidegate.network.event_frames import (
-    deliveries_frame,
+    deliveries_frames,
     events_frame,
     look_at,
     payloads_of,
@@ -83,9 +83,9 @@ def test_events_are_what_they_were(
     counts = data.draw(st.lists(st.integers(0, 3), min_size=len(rows), max_size=len(rows)))
     starts = np.cumsum([2, *counts]).astype(np.int32)
     owns = np.arange(-5, int(starts[-1]), dtype=np.int64)
-    table = read_events_frame(
-        body(deliveries_frame(numbers, of, payloads, rows, starts, owns)), most=100
-    )
+    bounds = np.array([[0, len(rows)]], np.int32)
+    made = deliveries_frames(numbers, of, payloads, bounds, rows, starts, owns)
+    table = read_events_frame(body(made[0]), most=100)
     assert table.counts.tolist() == counts
     assert table.subscriptions.tolist() == owns[2 : starts[-1]].tolist()
     assert [bytes(each) for each in table.payloads] == [bytes(payloads[row]) for row in rows]

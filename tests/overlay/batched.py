@@ -1,17 +1,19 @@
 """Brokers that take events in batches, beside one that takes them one by one.
 
 A `Beside` is a broker that is asked about one event at a time, as in every history. It has a shadow
-that is told the same things, but gets the events of one link together: as many as come before
-anything else does, cut into batches where `cuts` says. Whatever the cuts, what the shadow wants
-done with each event has to be what the broker itself wanted, and both have to be in the same state.
+that is told the same things, but gets the events of one link, or of all clients, together: as many
+as come before anything else does, cut into batches where `cuts` says. Whatever the cuts, what the
+shadow wants done with each event has to be what the broker itself wanted, and both have to be in
+the same state.
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from itertools import cycle
 
 from tidegate.overlay.broker import Broker
 from tidegate.overlay.filter import Kind
-from tidegate.overlay.messages import Batch, Effect, Input, Publish
+from tidegate.overlay.messages import Batch, DeliverRows, Effect, Input, Publish
 from tidegate.overlay.policy import Choice
 from tidegate.overlay.rows import by_row
 from tidegate.overlay.settings import Settings
@@ -31,36 +33,50 @@ class Beside(Broker):
         *,
         cuts: Sequence[int] = (1_000,),
         shadow: Make = Broker,
+        together: bool = False,
     ) -> None:
         super().__init__(name, kind, policy, settings)
         self._shadow = shadow(name, kind, policy, settings)
         self._cuts: Iterator[int] = cycle(cuts)
         self._waiting: list[tuple[Publish, list[Effect]]] = []
-        self._from = ""
+        self._from: list[str] = []  # the links of those that wait
+        self._together = together  # whether events of several clients are
 
     def handle(self, link: str, came: Input) -> list[Effect]:
-        if not isinstance(came, Publish) or link != self._from:
+        if not isinstance(came, Publish) or not self._goes_with(link):
             self.catch_up()
         effects = super().handle(link, came)
         if isinstance(came, Publish) and link in self.routing.links:
-            self._from = link
+            self._from.append(link)
             self._waiting.append((came, effects))
         else:
             assert self._shadow.handle(link, came) == effects
         return effects
 
+    def _goes_with(self, link: str) -> bool:
+        """Whether events of a link can be in one batch with those that wait."""
+        if not self._from or self._from[-1] == link:
+            return True
+        links = self.routing.links
+        return self._together and all(
+            x in links and links[x].client for x in (link, self._from[-1])
+        )
+
     def catch_up(self) -> None:
         """Let the shadow have what has come, in batches."""
         waiting, self._waiting = self._waiting, []
+        links, self._from = self._from, []
         while waiting:
             size = next(self._cuts)
-            taken, waiting = waiting[:size], waiting[size:]
-            self._compare(taken)
+            self._compare(waiting[:size], links[:size])
+            waiting, links = waiting[size:], links[size:]
 
-    def _compare(self, taken: list[tuple[Publish, list[Effect]]]) -> None:
-        events = [came for came, _ in taken]
-        batch = self._batch(events, client=self.routing.links[self._from].client)
-        found = by_row(self._shadow.handle(self._from, batch))
+    def _compare(self, taken: list[tuple[Publish, list[Effect]]], links: list[str]) -> None:
+        client = self.routing.links[links[0]].client
+        batch = self._batch([came for came, _ in taken], client=client)
+        if client and self._together:
+            batch = replace(batch, links=links)
+        found = by_row(self._shadow.handle("" if batch.links else links[0], batch))
         for row, (came, effects) in enumerate(taken):
             mine = sorted(found.get(row, ()), key=_on)
             assert mine == sorted(effects, key=_on), came
@@ -78,4 +94,5 @@ class Beside(Broker):
 
 
 def _on(effect: Effect) -> str:
+    assert not isinstance(effect, DeliverRows)
     return effect.link

@@ -27,7 +27,7 @@ from tidegate.overlay import attribute_index, events
 from tidegate.overlay.attributes import Attributes
 from tidegate.overlay.broker import Broker
 from tidegate.overlay.events import Events
-from tidegate.overlay.fan_out import Found, goals
+from tidegate.overlay.fan_out import Found, in_order
 from tidegate.overlay.link import Link
 from tidegate.overlay.messages import (
     Batch,
@@ -37,12 +37,13 @@ from tidegate.overlay.messages import (
     Entry,
     LinkUp,
     Publish,
+    Refuse,
     RefuseRows,
     Send,
     SendRows,
 )
 from tidegate.overlay.pairs import Rows
-from tidegate.overlay.rows import by_row
+from tidegate.overlay.rows import by_row, handed
 from tidegate.overlay.table import Table
 
 CUTS = st.lists(st.integers(1, 9), min_size=1, max_size=4)
@@ -66,12 +67,18 @@ def publishing(actions: list[Action]) -> list[Action]:
 
 
 def histories(
-    source: Pool, policy: str, count: int, *, advertisements: bool, shadow: Any = Broker
+    source: Pool,
+    policy: str,
+    count: int,
+    *,
+    advertisements: bool,
+    shadow: Any = Broker,
+    together: bool = False,
 ) -> None:
     @settings(max_examples=count, suppress_health_check=list(HealthCheck), phases=[Phase.generate])
     @given(parents=PARENTS, actions=ACTIONS, cuts=CUTS)
     def compare(parents: list[int], actions: list[Action], cuts: list[int]) -> None:
-        make = partial(Beside, cuts=cuts, shadow=shadow)
+        make = partial(Beside, cuts=cuts, shadow=shadow, together=together)
         choice, told = CHOICES[policy], publishing(actions)
         world = run(source, choice, parents, told, advertisements=advertisements, make=make)
         for each in world.brokers.values():
@@ -88,6 +95,16 @@ def histories(
 def test_every_history_has_the_same_effects(policy: str, kind: str, advertisements: bool) -> None:
     count = examples(kind, 500) if LONG else 1
     histories(pool(kind), policy, count, advertisements=advertisements)
+
+
+@pytest.mark.usefixtures("always_together")
+@pytest.mark.parametrize("advertisements", [False, True], ids=["open", "advertised"])
+@pytest.mark.parametrize("kind", ["words", "attributes"])
+def test_events_of_all_clients_together_have_the_same_effects(
+    kind: str, advertisements: bool
+) -> None:
+    count = 200 if LONG else 3
+    histories(pool(kind), "covering", count, advertisements=advertisements, together=True)
 
 
 def test_batches_of_a_few_events_have_the_same_effects() -> None:
@@ -215,6 +232,24 @@ def test_a_batch_that_is_not_formed_as_one_is_refused(batch: Batch) -> None:
     assert not by_row([])
 
 
+def test_a_batch_of_clients_is_of_those_that_are_up() -> None:
+    made = two(Attributes())
+    made.handle("b", LinkUp(client=False))
+    events = [{"price": 5}, {"price": 15}]
+    for links in (["bob", "eve"], ["bob", "b"], ["bob"]):
+        (answer,) = made.handle("", Batch([1, 2], events, links=links))
+        assert isinstance(answer, Send)
+        assert isinstance(answer.message, Refuse)
+    refused, delivered = made.handle(
+        "", Batch([1, 1, 1], [*events, {"price": 25}], links=["bob", "ann", "bob"])
+    )
+    assert isinstance(refused, RefuseRows)
+    assert (refused.link, refused.reasons) == ("bob", {2: "the number was used"})
+    assert isinstance(delivered, DeliverRows)
+    assert list(delivered.batch.publishers) == ["a/bob", "a/ann", "a/bob"]
+    assert list(handed(delivered)) == [("ann", 0, (1, 2, 3)), ("ann", 1, (2, 3))]
+
+
 def test_a_batch_of_a_neighbour_has_publishers() -> None:
     made = two(Attributes())
     made.handle("b", LinkUp(client=False))
@@ -234,10 +269,12 @@ def test_goals_are_in_order(pairs: list[tuple[int, int, int]], many: bool) -> No
     links, rows, numbers = np.array(chosen or np.empty((0, 3)), np.int64).T
     found = Found(rows.astype(np.int32), links.astype(np.int32), numbers, numbers + 7)
     places = np.arange(10, 16, dtype=np.int32)
+    goals = in_order(found, places, 4)
+    bounds, starts, rows = goals.bounds.tolist(), goals.starts.tolist(), goals.rows.tolist()
     flat = [
-        (goal.link, row, own)
-        for goal in goals(found, places, 4)
-        for i, row in enumerate(goal.rows.tolist())
-        for own in goal.owns[goal.starts[i] : goal.starts[i + 1]].tolist()
+        (link, rows[k], own)
+        for link, first, last in zip(goals.links.tolist(), bounds, bounds[1:], strict=False)
+        for k in range(first, last)
+        for own in goals.owns[starts[k] : starts[k + 1]].tolist()
     ]
     assert flat == [(link, row + 10, number + 7) for link, row, number in sorted(chosen)]

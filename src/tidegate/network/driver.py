@@ -10,7 +10,7 @@ but not for longer than until the next message on any link.
 """
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from time import perf_counter
 from typing import Any, Final
 
@@ -21,7 +21,7 @@ from tidegate.network.control_frames import UnreadableChangeError, control_frame
 from tidegate.network.event_frames import (
     Payloads,
     Table,
-    deliveries_frame,
+    deliveries_frames,
     events_frame,
     look_at,
     payloads_of,
@@ -58,8 +58,10 @@ from tidegate.overlay.messages import (
     Told,
 )
 from tidegate.overlay.pairs import Rows
+from tidegate.overlay.row_names import RowNames
 from tidegate.overlay.storage import Keeper
 
+_OfOneLink = Persist | Send | Deliver | Connect | Disconnect | SendRows | RefuseRows
 Sender = Callable[[str, Sequence[bytes]], None]
 Fares = Callable[[str], Mapping[str, Any]]
 
@@ -150,41 +152,51 @@ class Driver:
 
     def take_events(self) -> None:
         """Let the broker have the events that wait."""
-        for link, table in self.gathering.take():
+        for links, table in self.gathering.take(self._is_client):
             count = len(table.numbers)
             self.counted["events in"] += count
             self.counted["batches"] += 1
             self._batches[str(size_of(count))] += 1
-            self._came[link] += count
-            self._take(link, table)
+            counts = np.bincount(links.places, minlength=len(links.names)).tolist()
+            self._came.update(dict(zip(links.names, counts, strict=True)))
+            self._take(links, table)
 
-    def _take(self, link: str, came: Table) -> None:
-        last = int(came.numbers.max(initial=0))
-        events, bad = self._read(link, came)
+    def _take(self, links: RowNames, came: Table) -> None:
+        last = np.zeros(len(links.names), np.int64)
+        np.maximum.at(last, links.places, came.numbers)
+        answered = [name for name in links.names if self._is_client(name)]
+        events, bad = self._read(links, came)
         if bad:
             for row, reason in sorted(bad.items()):
-                self._refuse(link, int(came.numbers[row]), str(reason))
+                self._refuse(links[row], int(came.numbers[row]), str(reason))
             kept = np.array([row for row in range(len(events)) if row not in bad], np.int32)
-            came, events = _some(came, kept), [events[row] for row in kept.tolist()]
+            events = [events[row] for row in kept.tolist()]
+            links, came = links.some(kept), _some(came, kept)
         began = perf_counter()
-        batch = Batch(came.numbers, events, came.publishers, came.payloads.sizes, came.payloads)
-        self._handle(link, batch)
+        batch = Batch(
+            came.numbers, events, came.publishers, came.payloads.sizes, came.payloads,
+            links if answered else (),
+        )  # fmt: skip
+        self._handle(links.names[0], batch)
         self.matching += perf_counter() - began
-        if self._is_client(link):
-            self._answers.append((link, frame(Sort.TAKEN, last.to_bytes(8, "little"))))
+        for link, number in zip(answered, last.tolist(), strict=False):
+            self._answers.append((link, frame(Sort.TAKEN, number.to_bytes(8, "little"))))
 
-    def _read(self, link: str, came: Table) -> tuple[Sequence[Event], dict[int, TidegateError]]:
+    def _read(
+        self, links: RowNames, came: Table
+    ) -> tuple[Sequence[Event], dict[int, TidegateError]]:
         """The events, and which of them cannot be taken."""
         kind, bad = self.broker.kind, dict[int, TidegateError]()
         packed = PackedEvents.of(came.payloads) if isinstance(kind, AttributeEvents) else None
         events: Sequence[Event] = packed or read_events(came.payloads, kind)
         if packed is None:
             bad = {i: event for i, event in enumerate(events) if isinstance(event, TidegateError)}
-        own = self._restricted.get(link)
-        for i, event in enumerate(events if own is not None else ()):
-            if own is not None and i not in bad and not own.may_publish(event):
-                reason = "the event is not among what its publisher may publish"
-                bad[i] = TidegateError(reason)
+        if not self._restricted.keys().isdisjoint(links.names):
+            for i, (link, event) in enumerate(zip(links, events, strict=True)):
+                own = self._restricted.get(link)
+                if own is not None and i not in bad and not own.may_publish(event):
+                    reason = "the event is not among what its publisher may publish"
+                    bad[i] = TidegateError(reason)
         return events, bad
 
     def _control(self, link: str, body: bytes) -> None:
@@ -253,8 +265,12 @@ class Driver:
             self._keeper.note(effects)
         frames: dict[str, list[bytes]] = {}
         for effect in effects:
-            for data in self._frames(effect):
-                frames.setdefault(effect.link, []).append(data)
+            if isinstance(effect, DeliverRows):
+                for link, data in self._deliveries(effect):
+                    frames.setdefault(link, []).append(data)
+            else:
+                for data in self._frames(effect):
+                    frames.setdefault(effect.link, []).append(data)
         for link, data in answers:
             frames.setdefault(link, []).append(data)
         for link, parts in frames.items():
@@ -265,7 +281,16 @@ class Driver:
         """Whether there is anything to be done."""
         return bool(self._effects or self._answers)
 
-    def _frames(self, effect: Effect) -> list[bytes]:
+    def _deliveries(self, effect: DeliverRows) -> Iterable[tuple[str, bytes]]:
+        """The frames of deliveries of a batch, and on which links they go."""
+        batch, bounds = effect.batch, effect.bounds
+        for link, (first, last) in zip(effect.links, bounds.tolist(), strict=True):
+            self._count_out("deliveries", link, last - first)
+        columns = bounds, effect.rows, effect.starts, effect.subscriptions
+        made = deliveries_frames(batch.numbers, batch.publishers, batch.carried, *columns)
+        return zip(effect.links, made, strict=True)
+
+    def _frames(self, effect: _OfOneLink) -> list[bytes]:
         kind = self.broker.kind
         match effect:
             case Persist() | Connect():  # to a neighbour that has an address, there is a link
@@ -275,10 +300,6 @@ class Driver:
             case SendRows(link, batch, rows):
                 self._count_out("events out", link, len(rows))
                 return [events_frame(batch.numbers, batch.publishers, batch.carried, rows)]
-            case DeliverRows(link, batch, rows, starts, owns):
-                self._count_out("deliveries", link, len(rows))
-                names = batch.publishers
-                return [deliveries_frame(batch.numbers, names, batch.carried, rows, starts, owns)]
             case RefuseRows(_, batch, reasons):
                 refusals = (Refuse(None, batch.row(r).number, why) for r, why in reasons.items())
                 return [self._message(each) for each in refusals]
@@ -341,8 +362,8 @@ class Driver:
 def _delivery(number: int, publisher: str, data: bytes, owns: tuple[int, ...]) -> bytes:
     """One event for a client."""
     one, starts = np.zeros(1, np.int32), np.array([0, len(owns)], np.int32)
-    ids = np.array(owns, np.int64)
-    return deliveries_frame([number], [publisher], payloads_of([data]), one, starts, ids)
+    columns = np.array([[0, 1]], np.int32), one, starts, np.array(owns, np.int64)
+    return deliveries_frames([number], [publisher], payloads_of([data]), *columns)[0]
 
 
 def _some(came: Table, rows: Rows) -> Table:

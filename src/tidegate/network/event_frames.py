@@ -22,6 +22,7 @@ by one, so that who sent a bad one can be told, and read many at once, payloads 
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from struct import Struct
 from typing import Final, NamedTuple
 
@@ -30,10 +31,10 @@ from numpy.typing import NDArray
 
 from tidegate.errors import FrameError
 from tidegate.network import frame_kernels as kernels
-from tidegate.network.frames import HEAD, Frame, Sort
+from tidegate.network.frames import Frame, Sort
 from tidegate.network.payloads import read, write
 from tidegate.overlay.pairs import Rows
-from tidegate.overlay.publishers import Publishers
+from tidegate.overlay.row_names import RowNames
 
 Integers = NDArray[np.int64]
 
@@ -94,7 +95,7 @@ class Table(NamedTuple):
     """What frames of events say."""
 
     numbers: Integers
-    publishers: Publishers  # of each event; empty if a client publishes
+    publishers: RowNames  # of each event; empty if a client publishes
     payloads: Payloads
     counts: Integers  # how many subscriptions each event is for
     subscriptions: Integers
@@ -120,43 +121,53 @@ def events_frame(
     ([7, 8], b'two')
     """
     chosen = np.arange(len(payloads), dtype=np.int32) if rows is None else rows
-    own = _numbers(numbers)
-    names, places = _named(publishers, chosen)
-    size = kernels.size_of(payloads.starts, payloads.ends, chosen)
-    table = (12 + 4 * bool(names)) * len(chosen)
-    length = _EVENTS.size + len(names) + table + size
-    out = np.empty(HEAD.size + length, np.uint8)
-    head = HEAD.pack(length, Sort.EVENTS, 0, 0) + _EVENTS.pack(len(chosen), len(names)) + names
-    out[: len(head)] = np.frombuffer(head, np.uint8)
-    kernels.write_events(
-        out, len(head), own, payloads.starts, payloads.ends, payloads.octets, places, chosen
-    )
-    return out.tobytes()
+    bounds = np.array([[0, len(chosen)]], np.int32)
+    return _written(Sort.EVENTS, numbers, publishers, payloads, bounds, chosen)[0]
 
 
-def deliveries_frame(
+def deliveries_frames(
     numbers: Sequence[int] | Integers,
     publishers: Sequence[str],
     payloads: Payloads,
+    bounds: Rows,
     rows: Rows,
     starts: Rows,
     subscriptions: Integers,
-) -> bytes:
-    """A frame of deliveries: rows of a batch, and whom they are for, as `DeliverRows` says it."""
-    own = _numbers(numbers)
-    names, places = _named(publishers, rows)
-    size = kernels.size_of(payloads.starts, payloads.ends, rows)
-    owns = int(starts[-1] - starts[0]) if len(rows) else 0
-    length = _DELIVERIES.size + len(names) + 20 * len(rows) + 8 * owns + size
-    out = np.empty(HEAD.size + length, np.uint8)
-    table = _DELIVERIES.pack(len(rows), len(names), owns)
-    head = HEAD.pack(length, Sort.DELIVERIES, 0, 0) + table + names
-    out[: len(head)] = np.frombuffer(head, np.uint8)
-    kernels.write_deliveries(
-        out, len(head), own, payloads.starts, payloads.ends, payloads.octets, places, rows,
-        starts, subscriptions,
+) -> list[bytes]:
+    """Frames of deliveries, one for each link: what goes there, as `DeliverRows` says it."""
+    columns = payloads, bounds, rows, starts, subscriptions
+    return _written(Sort.DELIVERIES, numbers, publishers, *columns)
+
+
+def _written(
+    sort: Sort,
+    numbers: Sequence[int] | Integers,
+    publishers: Sequence[str],
+    payloads: Payloads,
+    bounds: Rows,
+    rows: Rows,
+    starts: Rows = kernels.NO_STARTS,
+    subscriptions: Integers = kernels.NO_SUBSCRIPTIONS,
+) -> list[bytes]:
+    """Frames of rows of a batch; of each, where its rows begin and end."""
+    own = RowNames.of(publishers)
+    spelled = [write(name) for name in own.names]
+    ends = np.cumsum([0, *map(len, spelled)])
+    names = kernels.Names(
+        own.places, ends, np.frombuffer(b"".join(spelled), np.uint8),
+        np.full(len(spelled), -1, np.int32), np.empty(len(spelled), np.int32),
     )  # fmt: skip
-    return out.tobytes()
+    batch = kernels.Written(
+        np.asarray(numbers, np.int64), payloads.starts, payloads.ends, payloads.octets
+    )
+    handed = kernels.Handed(sort, bounds, rows, starts, subscriptions)
+    sizes = np.empty(len(bounds), np.int64)
+    kernels.measure(batch, names, handed, sizes)
+    places = np.zeros(len(sizes) + 1, np.int64)
+    np.cumsum(sizes, out=places[1:])
+    out = np.empty(int(places[-1]), np.uint8)
+    kernels.write(batch, names, handed, places, out)
+    return [out[first:last].tobytes() for first, last in pairwise(places.tolist())]
 
 
 def look_at(came: Frame, most: int) -> Part:
@@ -210,7 +221,7 @@ def read_parts(parts: Sequence[Part]) -> Table:
         payloads.octets, np.array(begins, np.int64), np.array(named, np.int32),
         numbers, starts, ends, places, counts, subscriptions,
     )  # fmt: skip
-    return Table(numbers, Publishers(tuple(known), places), payloads, counts, subscriptions)
+    return Table(numbers, RowNames(tuple(known), places), payloads, counts, subscriptions)
 
 
 def _names(data: bytes) -> list[str]:
@@ -218,26 +229,3 @@ def _names(data: bytes) -> list[str]:
     if type(names) is not list or not all(type(name) is str for name in names):
         raise FrameError("the names of publishers are not a list of texts")
     return names
-
-
-_FEW: Final = 8  # names of a batch that are told with each of its frames
-
-
-def _named(publishers: Sequence[str], rows: Rows) -> tuple[bytes, Rows]:
-    """The names of publishers of some rows, and where each row of the batch has its own."""
-    if not publishers:
-        return b"", _NOWHERE
-    own = Publishers.of(publishers)
-    if len(own.names) <= _FEW:
-        return own.written(write), own.places
-    used, inverse = np.unique(own.places[rows], return_inverse=True)
-    places = np.zeros(len(own), np.int32)
-    places[rows] = inverse
-    return write([own.names[place] for place in used.tolist()]), places
-
-
-_NOWHERE: Final = np.empty(0, np.int32)
-
-
-def _numbers(numbers: Sequence[int] | Integers) -> Integers:
-    return np.asarray(numbers, np.int64)

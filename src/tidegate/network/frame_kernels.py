@@ -4,7 +4,7 @@ Their form is that of `event_frames`, which says what is asked for here. All num
 little-endian.
 """
 
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -119,13 +119,151 @@ def read(
             row += 1
 
 
-@brief
-def size_of(starts: Integers, ends: Integers, rows: Places) -> int:
-    """How many bytes the payloads of some rows have."""
-    size = 0
-    for row in rows:
-        size += ends[row] - starts[row]
-    return size
+class Written(NamedTuple):
+    """A batch: numbers, and where the payloads are in the data."""
+
+    numbers: Integers
+    starts: Integers
+    ends: Integers
+    data: Bytes
+
+
+class Names(NamedTuple):
+    """The names of publishers, spelled, and whose each row is; no places: none are told.
+
+    `seen` has room for the link that was last told of a name, `local` for its place there.
+    """
+
+    places: Places
+    ends: Integers  # of the names: that of name i is from `ends[i]` to `ends[i + 1]`
+    data: Bytes
+    seen: Places
+    local: Places
+
+
+class Handed(NamedTuple):
+    """Which rows go to which link, in frames of a sort, and for which subscriptions."""
+
+    sort: int
+    bounds: NDArray[np.int32]
+    rows: Places
+    starts: Places  # none, if there are no subscriptions to be told
+    subscriptions: Integers
+
+
+NO_STARTS: Final = np.empty(0, np.int32)
+NO_SUBSCRIPTIONS: Final = np.empty(0, np.int64)
+_HEAD: Final = 8  # bytes
+
+
+@inlined
+def _list_head(count: int) -> int:
+    """The bytes before a msgpack list of so many."""
+    return 1 if count < 16 else 3 if count < 65_536 else 5
+
+
+@inlined
+def _tell(names: Names, link: int, row: int) -> int:
+    """Note that a link is told whose a row is: the bytes of the name, if it is a new one there."""
+    own = names.places[row]
+    if names.seen[own] == link:
+        return 0
+    names.seen[own] = link
+    return int(names.ends[own + 1] - names.ends[own])
+
+
+@kernel
+def measure(batch: Written, names: Names, handed: Handed, sizes: Integers) -> None:
+    """How many bytes the frame of each link has."""
+    told = len(names.places) > 0
+    delivered = len(handed.starts) > 0
+    for link in range(len(handed.bounds)):
+        first, last = handed.bounds[link, 0], handed.bounds[link, 1]
+        size = _HEAD + (12 if delivered else 8)
+        size += (last - first) * (12 + (4 if told else 0) + (4 if delivered else 0))
+        if delivered:
+            size += 8 * (handed.starts[last] - handed.starts[first])
+        count = 0
+        for i in range(first, last):
+            row = handed.rows[i]
+            size += batch.ends[row] - batch.starts[row]
+            if told:
+                spelled = _tell(names, link, row)
+                count += 1 if spelled else 0
+                size += spelled
+        sizes[link] = size + (_list_head(count) if told else 0)
+    for own in range(len(names.seen)):
+        names.seen[own] = -1
+
+
+@inlined
+def _write_names(names: Names, handed: Handed, link: int, out: Bytes, at: int) -> int:
+    """The list of names that the rows of a link have; where it ends."""
+    first, last = handed.bounds[link, 0], handed.bounds[link, 1]
+    count = 0
+    for i in range(first, last):
+        row = handed.rows[i]
+        if _tell(names, link, row):
+            names.local[names.places[row]] = count
+            count += 1
+    if count < 16:
+        out[at] = 0x90 | count
+    elif count < 65_536:
+        out[at], out[at + 1], out[at + 2] = 0xDC, count >> 8, count & 0xFF
+    else:
+        out[at] = 0xDD
+        for i in range(4):
+            out[at + 1 + i] = (count >> (24 - 8 * i)) & 0xFF
+    at += _list_head(count)
+    count = 0
+    for i in range(first, last):
+        own = names.places[handed.rows[i]]
+        if names.local[own] == count:
+            at = _copy(names.data, names.ends[own], names.ends[own + 1], out, at)
+            count += 1
+    return at
+
+
+@kernel
+def write(batch: Written, names: Names, handed: Handed, places: Integers, out: Bytes) -> None:
+    """The frames of all links, each at its place."""
+    told = len(names.places) > 0
+    delivered = len(handed.starts) > 0
+    for link in range(len(handed.bounds)):
+        first, last = handed.bounds[link, 0], handed.bounds[link, 1]
+        head = places[link]
+        _write32(out, head, places[link + 1] - head - _HEAD)
+        _write32(out, head + 4, handed.sort)
+        head += _HEAD
+        at = head + (12 if delivered else 8)
+        _write32(out, head, last - first)
+        begin = at
+        if told:
+            at = _write_names(names, handed, link, out, at)
+        _write32(out, head + 4, at - begin)
+        for i in range(first, last):
+            _write64(out, at, batch.numbers[handed.rows[i]])
+            at += 8
+        for i in range(first, last):
+            row = handed.rows[i]
+            _write32(out, at, batch.ends[row] - batch.starts[row])
+            at += 4
+        if told:
+            for i in range(first, last):
+                _write32(out, at, names.local[names.places[handed.rows[i]]])
+                at += 4
+        if delivered:
+            own, end = handed.starts[first], handed.starts[last]
+            _write32(out, head + 8, end - own)
+            for i in range(first, last):
+                _write32(out, at, handed.starts[i + 1] - handed.starts[i])
+                at += 4
+            for i in range(own, end):
+                _write64(out, at, handed.subscriptions[i])
+                at += 8
+        for i in range(first, last):
+            row = handed.rows[i]
+            at = _copy(batch.data, batch.starts[row], batch.ends[row], out, at)
 
 
 @inlined
@@ -133,69 +271,3 @@ def _copy(data: Bytes, start: int, stop: int, out: Bytes, at: int) -> int:
     for i in range(stop - start):
         out[at + i] = data[start + i]
     return at + stop - start
-
-
-@inlined
-def _write_table(
-    out: Bytes,
-    at: int,
-    numbers: Integers,
-    starts: Integers,
-    ends: Integers,
-    places: Places,
-    rows: Places,
-) -> int:
-    """Numbers, lengths, and, if there are any, publishers; where they end."""
-    for row in rows:
-        _write64(out, at, numbers[row])
-        at += 8
-    for row in rows:
-        _write32(out, at, ends[row] - starts[row])
-        at += 4
-    if len(places):
-        for row in rows:
-            _write32(out, at, places[row])
-            at += 4
-    return at
-
-
-@kernel
-def write_events(
-    out: Bytes,
-    at: int,
-    numbers: Integers,
-    starts: Integers,
-    ends: Integers,
-    data: Bytes,
-    places: Places,
-    rows: Places,
-) -> None:
-    """Write some rows of a batch."""
-    at = _write_table(out, at, numbers, starts, ends, places, rows)
-    for row in rows:
-        at = _copy(data, starts[row], ends[row], out, at)
-
-
-@kernel
-def write_deliveries(
-    out: Bytes,
-    at: int,
-    numbers: Integers,
-    starts: Integers,
-    ends: Integers,
-    data: Bytes,
-    places: Places,
-    rows: Places,
-    bounds: Places,
-    subscriptions: Integers,
-) -> None:
-    """Write some rows of a batch; the subscriptions of the i-th are from `bounds[i]` on."""
-    at = _write_table(out, at, numbers, starts, ends, places, rows)
-    for i in range(len(rows)):
-        _write32(out, at, bounds[i + 1] - bounds[i])
-        at += 4
-    for i in range(bounds[0], bounds[len(rows)]):
-        _write64(out, at, subscriptions[i])
-        at += 8
-    for row in rows:
-        at = _copy(data, starts[row], ends[row], out, at)

@@ -25,7 +25,7 @@ an event travels only where somebody wants it. From the bottom up:
 - `difference`: how a set of filters has changed
 - `work`: what a broker has done, in units that do not depend on the machine
 - `policy`: what a broker forwards of all that it was told
-- `publishers`: whose each event of a batch is
+- `row_names`: a name for each row of a batch, such as its publisher
 - `messages`: what brokers and clients say to each other
 - `form`: whether something is formed as a message is
 - `encoding`: messages as bytes and back

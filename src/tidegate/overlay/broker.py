@@ -62,6 +62,7 @@ from tidegate.overlay.messages import (
 from tidegate.overlay.notes import Notes
 from tidegate.overlay.policy import Choice
 from tidegate.overlay.routing import Routing
+from tidegate.overlay.row_names import RowNames
 from tidegate.overlay.settings import Settings
 from tidegate.overlay.stream import Place
 from tidegate.overlay.ties import Ties
@@ -158,7 +159,8 @@ class Broker:
     def handle(self, link: str, came: Input) -> list[Effect]:
         """What to do about something that came in on a link, in order.
 
-        `Tick` and `Restart` come in on no link: its name is then of no matter.
+        `Tick` and `Restart` come in on no link, as do batches of several clients: its name is then
+        of no matter.
         """
         if isinstance(came, Tick):
             if came.noted is None:
@@ -168,6 +170,8 @@ class Broker:
             return [Persist(link, came), *self._restarted()]
         if isinstance(came, LinkUp):
             return self._came_up(link, came)
+        if isinstance(came, Batch) and len(came.links):
+            return self._published_by(came)
         known = self.routing.links.get(link)
         if isinstance(came, LinkGone):
             return [] if known is None else [Persist(link, came), *self.ties.gone(link)]
@@ -179,6 +183,17 @@ class Broker:
         if found is not None:
             return self._refuse_unread(link, came, found)
         return self._handlers[type(came)](known, came)
+
+    def _published_by(self, came: Batch) -> list[Effect]:
+        """Events of several clients."""
+        links = self.routing.links
+        for name in RowNames.of(came.links).names:
+            if name not in links or not (links[name].up and links[name].client):
+                return self._refuse_unread(name, came, f"no client of the name {name!r} is up")
+        found = flaw(came)
+        if found is not None:
+            return self._refuse_unread(came.links[0], came, found)
+        return self.events.published_by(came)
 
     def _refuse_unread(self, link: str, came: Input, reason: str) -> list[Effect]:
         """Refuse what no handler may see: its number is not used up."""

@@ -36,8 +36,8 @@ from tidegate.overlay.messages import (
 from tidegate.overlay.notes import Notes
 from tidegate.overlay.pairs import Rows
 from tidegate.overlay.policy import Choice
-from tidegate.overlay.publishers import Publishers
 from tidegate.overlay.routing import Routing
+from tidegate.overlay.row_names import RowNames
 from tidegate.overlay.rows import gathered
 from tidegate.overlay.seen import Seen, take_new
 from tidegate.overlay.settings import Settings
@@ -98,21 +98,37 @@ class Events:
     def published_many(self, link: Link, came: Batch) -> list[Effect]:
         """The same for many events of a link, by rows."""
         count = len(came.numbers)
-        if self._settings.keep_events:
-            reason = "events are kept here: publish them one by one"
-            return self._refuse(link, reason)
-        if not link.client and len(came.publishers) != count:
+        links = RowNames.one(link.name, count)
+        if link.client:
+            return self.published_by(replace(came, links=links))
+        if len(came.publishers) != count:
             return self._refuse(link, "between brokers, events have publishers")
-        name = f"{self._name}/{link.name}"
-        own = Publishers.one(name, count) if link.client else Publishers.of(came.publishers)
-        onward = replace(came, publishers=own)
-        taken = self._take_all(link, onward, own)
-        rows, refused = self._take_each(link, onward) if taken is None else taken
-        routed = self._route_many(link, onward, rows)
-        return [RefuseRows(link.name, onward, refused), *routed] if refused else routed
+        own = RowNames.of(came.publishers)
+        return self._take_many(link, replace(came, publishers=own, links=links), own, links)
+
+    def published_by(self, came: Batch) -> list[Effect]:
+        """The same for many events of clients, which are up: `links` says whose they are."""
+        links = RowNames.of(came.links)
+        own = RowNames(tuple(f"{self._name}/{name}" for name in links.names), links.places)
+        first = self._routing.links[links.names[0]]
+        return self._take_many(first, replace(came, publishers=own, links=links), own, links)
+
+    def _take_many(
+        self, origin: Link, batch: Batch, own: RowNames, links: RowNames
+    ) -> list[Effect]:
+        if self._settings.keep_events:
+            return self._refuse(origin, "events are kept here: publish them one by one")
+        taken = self._take_all(origin, batch, own, links)
+        rows, refused = self._take_each(batch) if taken is None else taken
+        effects: list[Effect] = []
+        for name in links.names if refused else ():
+            reasons = {row: reason for row, reason in refused.items() if links[row] == name}
+            if reasons:
+                effects.append(RefuseRows(name, batch, reasons))
+        return effects + self._route_many(origin, batch, rows)
 
     def _take_all(
-        self, link: Link, came: Batch, own: Publishers
+        self, origin: Link, came: Batch, own: RowNames, links: RowNames
     ) -> tuple[Rows, dict[int, str]] | None:
         """Take the events that are new, if nothing else can be in the way of any; else None."""
         if not (
@@ -120,39 +136,41 @@ class Events:
             and self._notes.pruner is None
             and isinstance(came.numbers, np.ndarray)
             and self._kind.takes_all(came.events)
-            and (not link.client or self._within(came.sizes))
+            and (not origin.client or self._within(came.sizes))
         ):
             return None
         newest = np.array([self.newest(name) for name in own.names], np.int64)
         new = np.empty(len(own), np.bool_)
-        before = newest.copy()
+        before = newest.tolist()
         take_new(came.numbers, own.places, newest, new)
-        for name, was, last in zip(own.names, before.tolist(), newest.tolist(), strict=True):
+        for name, was, last in zip(own.names, before, newest.tolist(), strict=True):
             if last > was:
                 self._seen.setdefault(name, Seen(self._window)).take(last)
         rows = np.flatnonzero(new).astype(np.int32)
-        self._notes.events(link.name, len(rows))
+        counts = np.bincount(links.places[rows], minlength=len(links.names)).tolist()
+        for name, count in zip(links.names, counts, strict=True):
+            self._notes.events(name, count)
         known = np.flatnonzero(~new).tolist() if len(rows) < len(new) else []
         self._tally.repeated += len(known)
-        return rows, dict.fromkeys(known, _USED) if link.client else {}
+        return rows, dict.fromkeys(known, _USED) if origin.client else {}
 
     def _within(self, sizes: Sequence[int] | NDArray[np.int64]) -> bool:
-        """Whether a client's events are known to be as small as they have to be, and allowed."""
+        """Whether clients' events are known to be as small as they have to be, and allowed."""
         return (
             isinstance(sizes, np.ndarray)
             and int(sizes.max(initial=0)) <= self._settings.event_size
             and not self._settings.advertisements
         )
 
-    def _take_each(self, link: Link, came: Batch) -> tuple[Rows, dict[int, str]]:
+    def _take_each(self, came: Batch) -> tuple[Rows, dict[int, str]]:
         """Take events one by one: which of them, and why others not."""
         numbers = np.asarray(came.numbers).tolist()
         sizes: Sequence[int | None] = np.asarray(came.sizes).tolist() or [None] * len(numbers)
         rows: list[int] = []
         refused: dict[int, str] = {}
-        columns = zip(came.publishers, numbers, came.events, sizes, strict=True)
-        for row, (publisher, number, event, size) in enumerate(columns):
-            refusal = self._take(link, publisher, number, event, size)
+        columns = zip(came.links, came.publishers, numbers, came.events, sizes, strict=True)
+        for row, (name, publisher, number, event, size) in enumerate(columns):
+            refusal = self._take(self._routing.links[name], publisher, number, event, size)
             if refusal is None:
                 rows.append(row)
             elif refusal:
@@ -189,16 +207,24 @@ class Events:
         whole = len(rows) == len(batch.numbers)
         events = batch.events if whole else [batch.events[row] for row in rows.tolist()]
         effects: list[Effect] = []
-        for name, goal in self._routing.wanted.match_batch(events, rows):
+        names, goals = self._routing.wanted.match_batch(events, rows)
+        clients: list[int] = []
+        for i, name in enumerate(names):
             link = self._routing.links[name]
+            wanted = goals.rows[goals.bounds[i] : goals.bounds[i + 1]]
             if not (link.client or self._carries(batch.publishers[0], origin, link)):
                 continue
             if not link.ready:
-                self._tally.undelivered += len(goal.rows)
+                self._tally.undelivered += len(wanted)
             elif link.client:
-                effects.append(DeliverRows(name, batch, *goal[1:]))
+                clients.append(i)
             elif not self._policy.floods:
-                effects.append(SendRows(name, batch, goal.rows))
+                effects.append(SendRows(name, batch, wanted))
+        if clients:
+            own = np.array(clients, np.int32)
+            bounds = np.stack((goals.bounds[:-1][own], goals.bounds[1:][own]), axis=1)
+            handed = tuple(names[i] for i in clients)
+            effects.append(DeliverRows(handed, batch, bounds, *goals[2:]))
         for link in self._routing.neighbours if self._policy.floods else ():
             if not self._carries(batch.publishers[0], origin, link):
                 continue

@@ -8,8 +8,7 @@ The order is made by counting (Seward's *distribution counting*, 1954), first by
 link, in time linear in pairs, events and links.
 """
 
-from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,13 +26,18 @@ class Found(NamedTuple):
     owns: NDArray[np.int64]  # their ids on the link
 
 
-class Goal(NamedTuple):
-    """What goes to a link: event `rows[i]` for the entries from `starts[i]` to `starts[i + 1]`.
+_NO_ROWS: Final = np.empty(0, np.int32)
+NOTHING: Final = Found(_NO_ROWS, _NO_ROWS, np.empty(0, np.int64), np.empty(0, np.int64))
 
-    These are places in `owns`, which has the entries of all goals.
+
+class Goals(NamedTuple):
+    """What goes where: to `links[i]` the events of `rows` from `bounds[i]` to `bounds[i + 1]`.
+
+    The event `rows[k]` goes there for the entries `owns` from `starts[k]` to `starts[k + 1]`.
     """
 
-    link: int
+    links: Rows  # by number, ascending
+    bounds: Rows
     rows: Rows
     starts: Rows
     owns: NDArray[np.int64]
@@ -72,20 +76,21 @@ def _by_age(order: Rows, starts: Rows, numbers: NDArray[np.int64]) -> None:
 _FEW_ALIKE = 64  # pairs of one event and one link that are sorted by insertion
 
 
-def goals(found: Found, events: Rows, links: int) -> Iterator[Goal]:
+def in_order(found: Found, events: Rows, links: int) -> Goals:
     """The links that events go to, by the pairs that were found; they stand in these rows.
 
     >>> one = Found(
     ...     *(np.array(column, np.int32) for column in ([1, 0, 1], [0, 0, 0], [7, 8, 5])),
     ...     np.array([70, 80, 50]),
     ... )
-    >>> for goal in goals(one, np.array([4, 6], np.int32), links=1):
-    ...     print(goal.rows.tolist(), goal.starts.tolist(), goal.owns.tolist())
-    [4, 6] [0, 1, 3] [80, 50, 70]
+    >>> for column in in_order(one, np.array([4, 6], np.int32), links=1):
+    ...     print(column.tolist(), end=" ")
+    [0] [0, 2] [4, 6] [0, 1, 3] [80, 50, 70]
     """
     size = len(found.rows)
     if not size:
-        return
+        zero = np.zeros(1, np.int32)
+        return Goals(_NO_ROWS, zero, _NO_ROWS, zero, found.owns)
     order, other = np.arange(size, dtype=np.int32), np.empty(size, np.int32)
     _distribute(found.rows, order, np.empty(len(events) + 1, np.int32), other)
     _distribute(found.links, other, np.empty(links + 1, np.int32), order)
@@ -100,8 +105,5 @@ def goals(found: Found, events: Rows, links: int) -> Iterator[Goal]:
     first = starts[:-1]
     firsts, rows = on[first], events[of[first]]
     ends = np.flatnonzero(firsts[1:] != firsts[:-1]) + 1
-    names = firsts[np.concatenate(([0], ends))].tolist()
-    bounds = [0, *ends.tolist(), len(rows)]
-    for place, link in enumerate(names):
-        begin, end = bounds[place], bounds[place + 1]
-        yield Goal(link, rows[begin:end], starts[begin : end + 1], owns)
+    bounds = np.concatenate(([0], ends, [len(rows)])).astype(np.int32)
+    return Goals(firsts[bounds[:-1]], bounds, rows, starts, owns)

@@ -27,7 +27,7 @@ from tidegate.overlay.messages import (
     Report,
     Way,
 )
-from tidegate.overlay.publishers import Publishers
+from tidegate.overlay.row_names import RowNames
 
 LARGEST: Final = 2**63 - 1
 LONGEST: Final = 1_000  # brokers on a way to the root
@@ -113,13 +113,15 @@ def _batch(message: Any) -> str | None:
         return "it has not as many numbers, sizes and events"
     if len(message.publishers) not in (0, count):
         return "it has not as many events and names of publishers"
-    publishers = message.publishers
-    names = publishers.names if isinstance(publishers, Publishers) else publishers
-    return (
-        None
-        if all(type(name) is str for name in names)
-        else "the name of its publisher is not a text"
-    )
+    if len(message.links) not in (0, count):
+        return "it has not as many events and names of links"
+    texts = all(type(name) is str for name in _distinct(message.publishers))
+    return None if texts else "the name of its publisher is not a text"
+
+
+def _distinct(names: Any) -> Any:
+    """Names row by row, each of them at least once."""
+    return names.names if isinstance(names, RowNames) else names
 
 
 def _are_numbers(values: Any) -> bool:

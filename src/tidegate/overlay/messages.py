@@ -166,6 +166,9 @@ class Batch:
     client's events do not have. Where it is known what events take in a message, in bytes, `sizes`
     say so, and nobody needs to write them to measure them. What is `carried` is of no matter to a
     broker: whoever drives it finds it again with what is to be done.
+
+    Events of several clients may come in together, on no link: then `links` says, row by row, whose
+    they are. It is as if each client's had come in by itself.
     """
 
     numbers: Sequence[int] | NDArray[np.int64]
@@ -173,6 +176,7 @@ class Batch:
     publishers: Sequence[str] = ()
     sizes: Sequence[int] | NDArray[np.int64] = ()
     carried: Any = None
+    links: Sequence[str] = ()
 
     def row(self, row: int) -> Publish:
         """One of them."""
@@ -286,14 +290,15 @@ class SendRows:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DeliverRows:
-    """Hand these events of a batch to a client, in their order.
+    """Hand events of a batch to clients, to each in their order.
 
-    Event `rows[i]` is for the `subscriptions` from `starts[i]` to `starts[i + 1]`; what stands
-    before, between and behind those is other clients'.
+    To `links[i]` go the `rows` from `bounds[i, 0]` to `bounds[i, 1]`. Event `rows[k]` is for the
+    `subscriptions` from `starts[k]` to `starts[k + 1]`.
     """
 
-    link: str
+    links: Sequence[str]
     batch: Batch
+    bounds: Rows
     rows: Rows
     starts: Rows
     subscriptions: NDArray[np.int64]

@@ -5,7 +5,7 @@ Both ways are needed: whoever carries bytes takes rows, and whoever looks at one
 such as a simulator, takes effects one by one. On each link, the order is the same.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 import numpy as np
 
@@ -29,11 +29,9 @@ def by_row(effects: Iterable[Effect]) -> dict[int, list[Effect]]:
             case SendRows(link, batch, rows):
                 for row in rows.tolist():
                     found.setdefault(row, []).append(Send(link, batch.row(row)))
-            case DeliverRows(link, batch, rows, starts, subscriptions):
-                bounds, owns = starts.tolist(), subscriptions.tolist()
-                for i, row in enumerate(rows.tolist()):
-                    event = batch.row(row)
-                    own = tuple(owns[bounds[i] : bounds[i + 1]])
+            case DeliverRows():
+                for link, row, own in handed(effect):
+                    event = effect.batch.row(row)
                     found.setdefault(row, []).append(
                         Deliver(link, event.event, event.publisher, event.number, own)
                     )
@@ -60,9 +58,22 @@ def gathered(batch: Batch, effects: Mapping[int, list[Effect]]) -> list[Effect]:
     found: list[Effect] = [
         SendRows(link, batch, np.array(rows, np.int32)) for link, rows in sent.items()
     ]
-    for link, handed in delivered.items():
-        rows, owns = zip(*handed, strict=True)
-        starts = np.cumsum([0, *map(len, owns)]).astype(np.int32)
-        flat = np.array([own for each in owns for own in each], np.int64)
-        found.append(DeliverRows(link, batch, np.array(rows, np.int32), starts, flat))
+    if delivered:
+        pairs = [pair for told in delivered.values() for pair in told]
+        ends = np.cumsum([len(told) for told in delivered.values()]).astype(np.int32)
+        begins = np.concatenate(([0], ends[:-1])).astype(np.int32)
+        starts = np.cumsum([0, *(len(owns) for _, owns in pairs)]).astype(np.int32)
+        flat = np.array([own for _, owns in pairs for own in owns], np.int64)
+        rows = np.array([row for row, _ in pairs], np.int32)
+        bounds = np.stack((begins, ends), axis=1)
+        found.append(DeliverRows(tuple(delivered), batch, bounds, rows, starts, flat))
     return found
+
+
+def handed(effect: DeliverRows) -> Iterator[tuple[str, int, tuple[int, ...]]]:
+    """To which link each row goes, for which of its subscriptions."""
+    rows, starts = effect.rows.tolist(), effect.starts.tolist()
+    owns = effect.subscriptions.tolist()
+    for link, (first, last) in zip(effect.links, effect.bounds.tolist(), strict=True):
+        for k in range(first, last):
+            yield link, rows[k], tuple(owns[starts[k] : starts[k + 1]])

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidegate.overlay.counts import ONCE, Counts
-from tidegate.overlay.fan_out import Found, Goal, goals
+from tidegate.overlay.fan_out import NOTHING, Found, Goals, in_order
 from tidegate.overlay.filter import Event, Filter, Kind, Plain
 from tidegate.overlay.pairs import Numbering, Rows
 from tidegate.overlay.policy.queue import PruningQueue
@@ -125,7 +125,7 @@ class Table:
         self._work.found += len(found)
         return [self._sources[number] for number in sorted(found)]
 
-    def match_batch(self, events: Sequence[Event], rows: Rows) -> Iterator[tuple[str, Goal]]:
+    def match_batch(self, events: Sequence[Event], rows: Rows) -> tuple[list[str], Goals]:
         """The links that want some of many events, and for which of their entries.
 
         `rows` says where the events stand in their batch.
@@ -136,13 +136,17 @@ class Table:
             for numbering, rows, places in self.index.match_batch(events)
             for links, owns in (self._columns(numbering),)
         ]
-        if not parts:
-            return
         columns = zip(*parts, strict=True)
-        found = parts[0] if len(parts) == 1 else Found(*map(np.concatenate, columns))
+        found = (
+            NOTHING
+            if not parts
+            else parts[0]
+            if len(parts) == 1
+            else Found(*map(np.concatenate, columns))
+        )
         self._work.found += len(found.rows)
-        for goal in goals(found, rows, len(self._names)):
-            yield self._names[goal.link], goal
+        goals = in_order(found, rows, len(self._names))
+        return [self._names[link] for link in goals.links.tolist()], goals
 
     def _columns(self, numbering: Numbering) -> tuple[Rows, NDArray[np.int64]]:
         """The links of filters, as numbers, and the ids that they have there."""
