@@ -3,8 +3,12 @@
 import pytest
 
 from bench import xroute, xroute_failures
+from tests import ROOT
+from tidegate.lab.experiments import planetlab
 from tidegate.lab.experiments.xroute_overlay import Consumers, Overlay, fits_the_thesis
-from tidegate.overlay.upstream import Parents
+from tidegate.lab.workloads.dtds import news
+from tidegate.lab.workloads.xml_documents import DocumentChoices, DocumentSource
+from tidegate.simulate.scenario import load
 
 
 @pytest.mark.parametrize(
@@ -52,9 +56,6 @@ def test_the_network_is_as_before_when_what_was_registered_is_cancelled() -> Non
 def test_failures_on_a_small_scale(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(xroute_failures, "POPULATIONS", (20,))
     monkeypatch.setattr(xroute_failures, "CRASHES", (5,))
-    monkeypatch.setattr(
-        xroute_failures, "PRINTED", dict.fromkeys((("b2", 5, 20), ("b19", 5, 20)), 1.0)
-    )
     monkeypatch.setattr(xroute_failures, "RECORDS", 3)
     found = list(xroute_failures.run(Consumers(seed=6)))
     assert len(found) == 5
@@ -62,13 +63,30 @@ def test_failures_on_a_small_scale(monkeypatch: pytest.MonkeyPatch) -> None:
     assert found[-1].baseline is not None
 
 
-def test_the_tree_is_like_that_of_the_thesis() -> None:
-    shape = xroute_failures.tree(xroute_failures.BACKUPS[1])
-    delays = [edge.delay or 0 for edge in shape.edges if (edge.first, edge.second) != ("b3", "b8")]
+def test_the_tree_is_that_of_the_scenario_and_like_that_of_the_thesis() -> None:
+    shape = planetlab.tree()
+    scenario = load(ROOT / "docs" / "scenarios" / "planetlab.toml").topology
+    ours, theirs = (
+        {(edge.first, edge.second): round(edge.delay or 0, 6) for edge in each.edges}
+        for each in (shape, scenario)
+    )
+    assert ours == theirs
+    delays = [edge.delay or 0 for edge in shape.edges if (edge.first, edge.second) != planetlab.LAN]
     mean = sum(delays) / len(delays)
     deviation = (sum((x - mean) ** 2 for x in delays) / len(delays)) ** 0.5
     assert (round(mean, 4), round(deviation, 4)) == (0.0541, 0.0282)
     assert (max(delays), min(delays)) == (0.12367, 0.00847)
-    inner = {above.parent for above in shape.upstream.values() if isinstance(above, Parents)}
     assert len(shape.names) == 22
-    assert len(set(shape.names) - inner) == 12
+    assert len(planetlab.homes()) == 12
+    assert planetlab.way("b21") == 178.93
+
+
+def test_a_deployment_tells_how_long_links_and_brokers_take() -> None:
+    deployed = planetlab.Deployment(Consumers(seed=6), 30)
+    for took, links in (deployed.register(), deployed.cancel()):
+        assert links < took < links + 20
+    source = DocumentSource(news(), DocumentChoices(), seed=1)
+    reached = [each for _ in range(5) for each in deployed.publish(source.draw())]
+    assert reached
+    assert all(links < took < links + 20 for took, links in reached)
+    assert deployed.busiest() > 0

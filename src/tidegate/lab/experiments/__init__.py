@@ -11,5 +11,6 @@
 - `xnet_routing`: of Chand, on tables that count; `xroute_overlay`: the routers; `xnet_search`: of
   Chand, on containment; `pattern_sets`: the sets that are searched; `xnet_metric`: of Chand, on
   similarity
+- `planetlab`: a network across the Internet; `xnet_failures`: of Chand, on what fails there
 - `rehearsal`: points that cost time and need nothing, to try a cluster
 """

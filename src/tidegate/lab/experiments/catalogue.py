@@ -10,6 +10,7 @@ from tidegate.lab.experiments import (
     pruning,
     rehearsal,
     subsumption,
+    xnet_failures,
     xnet_metric,
     xnet_routing,
     xnet_search,
@@ -23,6 +24,7 @@ EXPERIMENTS: Final[tuple[Experiment, ...]] = (
     *parametric.EXPERIMENTS,
     *xnet_routing.EXPERIMENTS,
     *xnet_search.EXPERIMENTS,
+    *xnet_failures.EXPERIMENTS,
     *xnet_metric.EXPERIMENTS,
 )
 """Those of the documents, in their order."""

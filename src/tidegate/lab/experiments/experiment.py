@@ -12,7 +12,8 @@ the paper's claims with the rule that decides each.
 - A **plot** says which columns are drawn against which, and which printed values stand beside them
   (`printed`).
 - A **claim** is decided by a rule from the rows of one experiment: *held*, *partly* or *not*, with
-  the number that decides.
+  the number that decides. Where a number is printed, the rule is that number, but for a band that
+  is the same everywhere: a tenth of it, or 5 points of a share.
 
 Invariant: points of one grid differ, have the same parameters, and share no name with what the
 runner writes beside them.
@@ -33,6 +34,9 @@ Scale: TypeAlias = Literal["small", "paper"]
 State: TypeAlias = Literal["held", "partly", "not"]
 
 SCALES: Final[tuple[Scale, ...]] = ("small", "paper")
+POINTS: Final = 0.05  # by which a share may be outside of printed bounds
+HALF: Final = 0.5
+BAND: Final = 0.1  # of a printed number, by which ours may fall short of it and still reach it
 BESIDE: Final = frozenset(
     {"experiment", "scale", "seed", "version", "machine", "seconds", "finished", "timings"}
 )
@@ -75,6 +79,41 @@ class Verdict:
         if not met:
             raise LookupError("there is nothing to decide by")
         return cls("held" if all(met) else "partly" if any(met) else "not", number)
+
+    @classmethod
+    def reaching(cls, pairs: Sequence[tuple[float, float]], number: str) -> "Verdict":
+        """Of ratios beside printed ones: held if each of ours reaches the printed one, but for a
+        tenth of it; partly if each is above 1, which is the direction of the claim; else not.
+
+        >>> [Verdict.reaching([(ours, 4.2)], "").state for ours in (3.8, 1.5, 0.9)]
+        ['held', 'partly', 'not']
+        """
+        if not pairs:
+            raise LookupError("there is nothing to decide by")
+        if all(ours >= theirs * (1 - BAND) for ours, theirs in pairs):
+            return cls("held", number)
+        return cls("partly" if all(ours > 1 for ours, _ in pairs) else "not", number)
+
+    @classmethod
+    def between(cls, found: Sequence[float], low: float, high: float, number: str) -> "Verdict":
+        """Of shares: held if each is within printed bounds, or 5 points outside of them; partly if
+        some are.
+        """
+        return cls.of([low - POINTS <= each <= high + POINTS for each in found], number)
+
+    @classmethod
+    def near(cls, pairs: Sequence[tuple[float, float]], number: str) -> "Verdict":
+        """Of values beside printed ones: held if each is within a tenth of it; partly if each is
+        within half of it, or some are within a tenth; else not.
+
+        >>> [Verdict.near([(ours, 100)], "").state for ours in (95, 60, 160)]
+        ['held', 'partly', 'not']
+        """
+        apart = [abs(ours - theirs) / abs(theirs) for ours, theirs in pairs]
+        found = cls.of([each <= BAND for each in apart], number)
+        if found.state == "not" and all(each <= HALF for each in apart):
+            return cls("partly", number)
+        return found
 
 
 @dataclass(frozen=True)
