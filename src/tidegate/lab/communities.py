@@ -8,7 +8,6 @@ hold both against the slow and obvious.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from heapq import nsmallest
 from random import Random
 
 import numpy as np
@@ -104,19 +103,18 @@ def communities(
     """Each peer linked to so many that are nearest, of equally near ones those with fewest links
     so far, and to one other that is drawn.
     """
-    members: list[list[int]] = [[] for _ in range(len(relations))]
-    for peer, number in enumerate(filters):
-        members[number].append(peer)
-    ranking = _Ranking(nearness, [len(each) for each in members], near)
+    numbers = np.array(filters, dtype=np.int64)
+    members = [
+        np.flatnonzero(numbers == number).astype(np.int32) for number in range(len(relations))
+    ]
+    ranking = _Ranking(nearness, members, near)
     links: dict[tuple[int, int], bool] = {}
-    degrees = [0] * len(filters)
+    degrees = np.zeros(len(filters), dtype=np.int64)
     drawn: list[tuple[int, int]] = []
     for peer, number in enumerate(filters):
         chosen: list[int] = []
         for level in ranking.levels(number):
-            others = [each for group in level for each in members[group] if each != peer]
-            wanted = near - len(chosen)
-            chosen += nsmallest(wanted, others, key=lambda each: (degrees[each], each))
+            chosen += _fewest(level[level != peer], degrees, near - len(chosen))
             if len(chosen) >= near:
                 break
         for other in chosen:
@@ -133,11 +131,21 @@ def communities(
     random = np.fromiter(links.values(), dtype=bool, count=len(links))
     return Communities(
         relations,
-        np.array(filters, dtype=np.int64),
+        numbers,
         np.concatenate([ends[:, 0], ends[:, 1]]),
         np.concatenate([ends[:, 1], ends[:, 0]]),
         np.concatenate([random, random]),
     )
+
+
+def _fewest(peers: NDArray[np.int32], degrees: NDArray[np.int64], wanted: int) -> list[int]:
+    """So many of these peers with fewest links, of equals those that come first."""
+    keys = degrees[peers] * len(degrees) + peers
+    if wanted < len(keys):
+        keys = np.partition(keys, wanted - 1)[:wanted]
+    keys.sort()
+    found: list[int] = (keys % len(degrees)).tolist()
+    return found
 
 
 def _another(peer: int, chosen: Sequence[int], peers: int, draw: Random) -> int:
@@ -151,32 +159,30 @@ def _another(peer: int, chosen: Sequence[int], peers: int, draw: Random) -> int:
 
 
 class _Ranking:
-    """Of each filter, the others by how near they are, as far as peers may be chosen there."""
+    """Of each filter, the peers by how near theirs are, as far as some may be chosen there."""
 
-    def __init__(self, nearness: Nearness, sizes: list[int], near: int) -> None:
-        self._nearness, self._sizes, self._near = nearness, sizes, near
-        self._levels: dict[int, list[list[int]]] = {}
+    def __init__(self, nearness: Nearness, members: Sequence[NDArray[np.int32]], near: int) -> None:
+        self._nearness, self._members, self._near = nearness, members, near
+        self._sizes = np.array([len(each) for each in members])
+        self._levels: dict[int, list[NDArray[np.int32]]] = {}
 
-    def levels(self, number: int) -> list[list[int]]:
-        """The filters that are nearest, those that are equally near together."""
+    def levels(self, number: int) -> list[NDArray[np.int32]]:
+        """The peers whose filters are nearest, those that are equally near together."""
         if number not in self._levels:
             first = number - number % _BLOCK
-            last = min(first + _BLOCK, len(self._sizes))
+            last = min(first + _BLOCK, len(self._members))
             rows = self._nearness.rows(first, last)
             for each in range(first, last):
                 self._levels[each] = self._ranked(rows[each - first])
         return self._levels[number]
 
-    def _ranked(self, row: Floats) -> list[list[int]]:
+    def _ranked(self, row: Floats) -> list[NDArray[np.int32]]:
         order = np.argsort(-row, kind="stable")
-        levels: list[list[int]] = []
-        room, at = self._near + 1, 0  # one of them may be the peer itself
-        while room > 0 and at < len(order):
-            level = [int(order[at])]
-            at += 1
-            while at < len(order) and row[order[at]] == row[level[0]]:
-                level.append(int(order[at]))
-                at += 1
-            levels.append(level)
-            room -= sum(self._sizes[each] for each in level)
-        return levels
+        ends = np.flatnonzero(np.diff(row[order], append=-1.0)) + 1
+        # one of them may be the peer itself
+        enough = np.searchsorted(self._sizes[order].cumsum()[ends - 1], self._near + 1) + 1
+        starts = np.concatenate([[0], ends])
+        return [
+            np.concatenate([self._members[each] for each in order[start:end]])
+            for start, end in zip(starts[:enough], ends[:enough], strict=False)
+        ]

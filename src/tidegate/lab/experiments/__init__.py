@@ -12,5 +12,7 @@
   Chand, on containment; `pattern_sets`: the sets that are searched; `xnet_metric`: of Chand, on
   similarity
 - `planetlab`: a network across the Internet; `xnet_failures`: of Chand, on what fails there
+- `peer_overlays`: trees and graphs of very many peers; `xnet_trees`: of Chand, on overlays by
+  containment; `xnet_graphs`: on overlays by similarity
 - `rehearsal`: points that cost time and need nothing, to try a cluster
 """

@@ -11,9 +11,11 @@ from tidegate.lab.experiments import (
     rehearsal,
     subsumption,
     xnet_failures,
+    xnet_graphs,
     xnet_metric,
     xnet_routing,
     xnet_search,
+    xnet_trees,
 )
 from tidegate.lab.experiments.experiment import Experiment
 
@@ -25,6 +27,8 @@ EXPERIMENTS: Final[tuple[Experiment, ...]] = (
     *xnet_routing.EXPERIMENTS,
     *xnet_search.EXPERIMENTS,
     *xnet_failures.EXPERIMENTS,
+    *xnet_trees.EXPERIMENTS,
+    *xnet_graphs.EXPERIMENTS,
     *xnet_metric.EXPERIMENTS,
 )
 """Those of the documents, in their order."""
