@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from tidegate.documents.xpath import XPath, of_shape, parse_xpath
 from tidegate.errors import DocumentError, FilterError, TidegateError
-from tidegate.overlay.filter import Filter, Merger, Plain
+from tidegate.overlay.filter import Event, Filter, Merger, Plain
 from tidegate.overlay.pattern_events import PatternEvents
 from tidegate.overlay.pattern_filter import PatternFilter, expression_of, tree
 from tidegate.overlay.pattern_index import PatternIndex, PatternUnion
