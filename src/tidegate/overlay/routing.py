@@ -120,6 +120,7 @@ class Routing:
         wanted = self.want(name, Asked({}, {}, list(self.wanted.of(name))))
         link = self.links.pop(name)
         del self.offered[name]
+        self.wanted.forget(name)
         if not link.client:
             self.neighbours.remove(link)
         return wanted, offered
@@ -241,6 +242,7 @@ class Routing:
             name, client, self._choice, self._kind, self._work, self._pruner
         )
         self.offered[name] = Offers(self._kind, self._work)
+        self.wanted.know(name)
         if not client:
             self.neighbours.append(link)
         return link

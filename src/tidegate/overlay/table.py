@@ -71,6 +71,16 @@ class Table:
         """All of it, in the order in which sources are named."""
         return ((source, self[source]) for _, source in sorted(self._sources.items()))
 
+    def know(self, link: str) -> None:
+        """Know a link; events of a batch go to links in the order in which these became known."""
+        self._codes[link] = len(self._names)
+        self._names.append(link)
+        self._filters[link] = {}
+
+    def forget(self, link: str) -> None:
+        """Know a link no more; nothing is left that came from it."""
+        del self._codes[link], self._filters[link]
+
     def add(self, source: Source, f: Filter, *, exact: bool = True) -> None:
         """Take in the filter of a source that is new."""
         pruned = None if exact else self.pruned
@@ -82,10 +92,7 @@ class Table:
         self.index.add(number, held)
         self._weigh(held, 1)
         self._work.inserts += 1
-        if source[0] not in self._codes:
-            self._codes[source[0]] = len(self._names)
-            self._names.append(source[0])
-        self._filters.setdefault(source[0], {})[source[1]] = f
+        self._filters[source[0]][source[1]] = f
         self._numbers[source] = number
         self._sources[number] = source
 
