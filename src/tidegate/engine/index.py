@@ -13,7 +13,7 @@ returns.
 """
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -32,7 +32,7 @@ from tidegate.engine.segments.live import MOST, Live
 from tidegate.engine.segments.segment import Segment, compared_lines
 from tidegate.engine.single.single_events import own_line, place_of
 from tidegate.engine.subscriptions.matches import Matches
-from tidegate.engine.subscriptions.subscription import Id, Subscription
+from tidegate.engine.subscriptions.subscription import Block, Id, Subscription
 from tidegate.errors import TidegateError
 from tidegate.filters.evaluate import Explanation
 from tidegate.filters.expression import predicates
@@ -109,6 +109,18 @@ class Index:
         ['b']
         """
         self._writer.add_many(table, filter)
+
+    def add_together(self, blocks: Sequence[Block], filters: Mapping[Id, Filter], /) -> None:
+        """Add blocks, and filters without parameters under their ids: all of them, or none.
+
+        All are compiled together, if they are many.
+
+        >>> index = Index()
+        >>> index.add_together([], {"a": parse("price < 5"), "b": parse("price < 9")})
+        >>> index.match({"price": 7})
+        ['b']
+        """
+        self._writer.add_together(blocks, filters)
 
     def update(self, id: Id, /, **parameters: Any) -> None:
         """Change parameters of a subscription, all of them at once; the others stay."""

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from tidegate.engine.index import Index
 from tidegate.engine.segments.segment import Segment
-from tidegate.engine.subscriptions.subscription import ARROW_TYPES, id_array
+from tidegate.engine.subscriptions.subscription import ARROW_TYPES, Block, Id, id_array
 from tidegate.filters.filter import Filter
 from tidegate.filters.schema import Schema
 from tidegate.filters.values import Constant
@@ -79,35 +79,36 @@ class AttributeBatches:
             self._held -= gone
         added = {number: new for number, new in news.items() if new is not None}
         self._held |= added.keys()
+        rest: dict[Id, Filter] = {}
         by_text: dict[int, list[int]] = {}
-        for number, (_, origin) in added.items():
-            by_text.setdefault(0 if origin is None else id(origin[0]), []).append(number)
-        for text, numbers in by_text.items():
-            table = None if not text or len(numbers) < _ALIKE else _columns(added, numbers)
-            if table is not None:
-                origin = added[numbers[0]][1]
-                assert origin is not None
-                self._index.add_many(table, origin[0])
-                continue
-            for number in numbers:
-                self._index.add(number, added[number][0])
+        for number, (f, origin) in added.items():
+            if origin is None:
+                rest[number] = f
+            else:
+                by_text.setdefault(id(origin[0]), []).append(number)
+        blocks: list[Block] = []
+        for numbers in by_text.values():
+            block = None if len(numbers) < _ALIKE else _block(added, numbers)
+            if block is None:
+                rest.update((number, added[number][0]) for number in numbers)
+            else:
+                blocks.append(block)
+        self._index.add_together(blocks, rest)
         if len(added) > max(_AT_ONCE, len(self._held) // 10):
             self._index.flush()
 
 
-def _columns(
-    added: Mapping[int, tuple[Filter, Origin | None]], numbers: list[int]
-) -> pa.Table | None:
-    """The values of filters of one text as columns; None if some are not all of one type."""
-    given = [origin[1] for number in numbers if (origin := added[number][1]) is not None]
-    found = {"id": id_array(list(numbers))}
-    for name in given[0]:
-        column = [values[name] for values in given]
+def _block(added: Mapping[int, tuple[Filter, Origin | None]], numbers: list[int]) -> Block | None:
+    """Filters of one text, their values as columns; None if some are not all of one type."""
+    origins = [origin for number in numbers if (origin := added[number][1]) is not None]
+    columns: dict[str, pa.Array] = {}
+    for name in origins[0][1]:
+        column = [given[name] for _, given in origins]
         arrow = _arrow_type(column)
-        if arrow is None or name in ("id", "filter"):
+        if arrow is None:
             return None
-        found[name] = pa.array(column, arrow)
-    return pa.table(found) if len(found) > 1 else None
+        columns[name] = pa.array(column, arrow)
+    return Block(origins[0][0], id_array(list(numbers)), columns) if columns else None
 
 
 def _arrow_type(column: Iterable[Constant]) -> pa.DataType | None:

@@ -43,20 +43,29 @@ class Writer:
 
     def add_many(self, table: Any, filter: str | Filter | None) -> None:
         """Add the subscriptions of a table: all of them, or none."""
-        content = self._content
         with background.first(), put_off(len(table) if hasattr(table, "__len__") else 0):
-            blocks, singles = read_table(table, filter, self._schema)
-            if not blocks and not singles:
-                return
-            ids = [block.ids for block in blocks]
-            if singles:
-                ids.append(id_array([subscription.id for subscription in singles]))
-            with self.editor.writing():
-                with content.lock:
-                    self.editor.begin()
-                    content.require_all_new(pa.concat_arrays(ids))
-                self._put(blocks, singles)
+            self._add_all(*read_table(table, filter, self._schema))
         self.editor.keep_up()
+
+    def add_together(self, blocks: Sequence[Block], filters: Mapping[Id, Filter]) -> None:
+        """Add blocks, and filters without parameters under their ids: all of them, or none."""
+        with background.first(), put_off(sum(map(len, blocks)) + len(filters)):
+            singles = [subscribe(id, f, {}, self._schema) for id, f in filters.items()]
+            self._add_all(list(blocks), singles)
+        self.editor.keep_up()
+
+    def _add_all(self, blocks: list[Block], singles: list[Subscription]) -> None:
+        content = self._content
+        ids = [block.ids for block in blocks]
+        if singles:
+            ids.append(id_array([subscription.id for subscription in singles]))
+        if not ids:
+            return
+        with self.editor.writing():
+            with content.lock:
+                self.editor.begin()
+                content.require_all_new(pa.concat_arrays(ids))
+            self._put(blocks, singles)
 
     def update(self, id: Id, parameters: Mapping[str, Any]) -> None:
         """Change parameters of a subscription."""
