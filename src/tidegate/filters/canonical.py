@@ -147,6 +147,8 @@ def _absorb(
     Under AND an OR goes if one of its members holds anyway; under OR an AND goes if one of its
     members is allowed anyway; and both go if some of their members alone stand beside them.
     """
+    if not others:
+        return []
     groups = [part.parts for part in others if isinstance(part, kind)]
     frequency = Counter(member for group in groups for member in group)
     by_rarest: dict[Form, list[frozenset[Form]]] = {}

@@ -86,10 +86,9 @@ def shared_scale(
     an IN list, where an integer literal has its type's full width, from a comparison, where it has
     its own digits.
     """
-    widths = [_decimal_of(constant, listed) for constant in constants]
     if own is None or any(isinstance(constant, float) for constant in constants):
         return None
-    return _shared(own, widths)
+    return _shared(own, [_decimal_of(constant, listed) for constant in constants])
 
 
 def suffix_matters(
