@@ -8,7 +8,8 @@ for, once.
 
 What has been here is refused, or dropped; what cannot be taken is refused, and its publisher may
 use the number again. Many events of one link may come as a batch, and are matched together: what is
-done with each is the same as if it had come alone.
+done with each is the same as if it had come alone. Where events are kept, each goes on under a
+number of its own.
 """
 
 from collections.abc import Sequence
@@ -77,20 +78,22 @@ class Events:
         known = self._seen.get(publisher)
         return 0 if known is None else known.newest
 
-    def published(self, link: Link, came: Publish) -> list[Effect]:
+    def published(self, link: Link, came: Publish, size: int | None = None) -> list[Effect]:
+        """What to do about an event; its size, if it is known."""
         keeps = self._settings.keep_events
         if not came.seq:  # a sender that does not keep it: but whoever keeps it writes it down
-            return [*([Persist(link.name, came)] if keeps else ()), *self._publish(link, came)]
+            written = [Persist(link.name, came)] if keeps else []
+            return [*written, *self._publish(link, came, size)]
         if link.stream.place(came.seq) is not Place.NEXT:
             self._tally.repeated += 1
             return [Send(link.name, Acknowledge(link.stream.heard))]
         link.stream.hear(came.seq)
         answer = Send(link.name, Acknowledge(came.seq))
-        return [Persist(link.name, came), *self._publish(link, came), answer]
+        return [Persist(link.name, came), *self._publish(link, came, size), answer]
 
-    def _publish(self, link: Link, came: Publish) -> list[Effect]:
+    def _publish(self, link: Link, came: Publish, size: int | None) -> list[Effect]:
         publisher = f"{self._name}/{link.name}" if link.client else came.publisher
-        refusal = self._take(link, publisher, came.number, came.event)
+        refusal = self._take(link, publisher, came.number, came.event, size)
         if refusal is not None:
             return [Send(link.name, Refuse(None, came.number, refusal))] if refusal else []
         return self._route(link, Publish(came.number, came.event, publisher))
@@ -116,8 +119,8 @@ class Events:
     def _take_many(
         self, origin: Link, batch: Batch, own: RowNames, links: RowNames
     ) -> list[Effect]:
-        if self._settings.keep_events:
-            return self._refuse(origin, "events are kept here: publish them one by one")
+        if self._settings.keep_events or any(batch.seqs):
+            return self._keep_many(batch)
         taken = self._take_all(origin, batch, own, links)
         rows, refused = self._take_each(batch) if taken is None else taken
         effects: list[Effect] = []
@@ -176,6 +179,26 @@ class Events:
             elif refusal:
                 refused[row] = refusal
         return np.array(rows, np.int32), refused
+
+    def _keep_many(self, came: Batch) -> list[Effect]:
+        """The same where events are numbered on links: one by one, and one acknowledgement each.
+
+        An event is written down and goes on under a number of its own, so no effect names rows.
+        """
+        effects: list[Effect] = []
+        answers: dict[str, Send] = {}  # the last of a link says what all before it say
+        sizes = np.asarray(came.sizes).tolist()
+        for row, name in enumerate(came.links):
+            link, size = self._routing.links[name], sizes[row] if sizes else None
+            event = came.row(row)
+            if link.client:
+                event = replace(event, publisher="")
+            for effect in self.published(link, event, size):
+                if isinstance(effect, Send) and isinstance(effect.message, Acknowledge):
+                    answers[name] = effect
+                else:
+                    effects.append(effect)
+        return [*effects, *answers.values()]
 
     def _take(
         self, link: Link, publisher: str, number: int, event: Event, size: int | None = None

@@ -107,11 +107,11 @@ def _publish(message: Any) -> str | None:
 
 def _batch(message: Any) -> str | None:
     count = len(message.numbers)
-    if not _are_numbers(message.numbers):
+    if not (_are_numbers(message.numbers) and _are_numbers(message.seqs)):
         return _NUMBER
     if len(message.events) != count or len(message.sizes) not in (0, count):
         return "it has not as many numbers, sizes and events"
-    if len(message.publishers) not in (0, count):
+    if len(message.publishers) not in (0, count) or len(message.seqs) not in (0, count):
         return "it has not as many events and names of publishers"
     if len(message.links) not in (0, count):
         return "it has not as many events and names of links"

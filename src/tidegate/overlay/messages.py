@@ -163,9 +163,10 @@ class Batch:
     """Many events of one link, in the order in which they came; each is a row.
 
     As `Publish` says it of one: `numbers`, `events` and, from a neighbour, `publishers`, which a
-    client's events do not have. Where it is known what events take in a message, in bytes, `sizes`
-    say so, and nobody needs to write them to measure them. What is `carried` is of no matter to a
-    broker: whoever drives it finds it again with what is to be done.
+    client's events do not have; `seqs`, where whoever sends them keeps them. Where it is known what
+    events take in a message, in bytes, `sizes` say so, and nobody needs to write them to measure
+    them. What is `carried` is of no matter to a broker: whoever drives it finds it again with what
+    is to be done.
 
     Events of several clients may come in together, on no link: then `links` says, row by row, whose
     they are. It is as if each client's had come in by itself.
@@ -177,11 +178,13 @@ class Batch:
     sizes: Sequence[int] | NDArray[np.int64] = ()
     carried: Any = None
     links: Sequence[str] = ()
+    seqs: Sequence[int] = ()
 
     def row(self, row: int) -> Publish:
         """One of them."""
         publisher = self.publishers[row] if len(self.publishers) else ""
-        return Publish(int(self.numbers[row]), self.events[row], publisher)
+        seq = self.seqs[row] if self.seqs else 0
+        return Publish(int(self.numbers[row]), self.events[row], publisher, seq)
 
 
 Message: TypeAlias = (
