@@ -213,6 +213,9 @@ class WordKind(AttributeEvents):
             raise FilterError(f"{values!r} are other words than there were")
         return self.read("".join(values))
 
+    def reshaped_many(self, f: Filter, values: Sequence[Plain]) -> list[Words]:
+        return [self.reshaped(f, each) for each in values]
+
     def filter_refusal(self, f: object) -> str | None:
         return None if isinstance(f, Words) else "it is not a set of words"
 

@@ -9,6 +9,7 @@ an event travels only where somebody wants it. From the bottom up:
 - `attribute_template`: filters on attributes with parameters
 - `attribute_events`: how events are written that are attributes with values
 - `attribute_index`: which of many filters on attributes match, cover or overlap
+- `attribute_columns`: many of one shape, of columns of constants
 - `attribute_courses`: how many of them are pruned to their end
 - `attribute_pruner`: what can be left out of them, by what was seen of events
 - `attributes`: all of this together, as a kind of filters
@@ -38,6 +39,7 @@ an event travels only where somebody wants it. From the bottom up:
 - `routing`: how a change on one link changes what is forwarded to the others
 - `events`: which events are taken, and where they go
 - `broker`: the state machine that drives all of it
+- `ledger`: the filters that a broker knows, written down once each
 - `record`: what a broker writes down, as plain data
 - `storage`: what a broker still knows after a crash
 

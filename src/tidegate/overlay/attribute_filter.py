@@ -5,19 +5,18 @@ the tree without its constants.
 """
 
 from collections.abc import Callable
+from sys import intern
 from typing import Any, Final
 
 from tidegate.algebra.relate import covers, overlaps
 from tidegate.filters import filter as language
-from tidegate.filters.expression import Predicate, predicates
+from tidegate.filters.expression import And, Node, Predicate, Truth, predicates
 from tidegate.filters.literals import spell
 from tidegate.filters.moved import moved, remade
-from tidegate.filters.notation import spell_tree
 from tidegate.overlay.attribute_batches import Origin
-from tidegate.overlay.filter import Event, Filter, Plain
+from tidegate.overlay.filter import Event, Filter
 
 _NUMBER: Final = 8  # the size of a constant that is no text
-_HOLE: Final = "?"  # where a constant was: no constant is spelled so
 
 
 class AttributeFilter:
@@ -60,7 +59,7 @@ class AttributeFilter:
     def shape(self) -> str:
         """The tree without its constants."""
         if self._shape is None:
-            self._shape = repr(_hollow(spell_tree(self.filter.tree)))
+            self._shape = intern(_outline(self.filter.tree))
         return self._shape
 
     @property
@@ -148,10 +147,12 @@ def _plainly_within(inner: Any, outer: Any) -> bool:
     return True
 
 
-def _hollow(spelled: Plain) -> Plain:
-    """A spelled tree without its constants."""
-    if not isinstance(spelled, list):
-        return spelled
-    if spelled[0] in ("AND", "OR"):
-        return [spelled[0], *map(_hollow, spelled[1:])]
-    return [*spelled[:3], *[_HOLE] * len(spelled[3:])]
+def _outline(node: Node) -> str:
+    """A tree without its constants, as text: another one has another text."""
+    if isinstance(node, Predicate):
+        asked = f"{node.mode._value_} {node.operator._value_}"
+        return f"[{asked} {len(node.constants)} {node.attribute!r}]"
+    if isinstance(node, Truth):
+        return str(node)
+    parts = ", ".join(map(_outline, node.parts))
+    return f"{'AND' if isinstance(node, And) else 'OR'}({parts})"

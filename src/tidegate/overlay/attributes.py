@@ -19,8 +19,9 @@ from tidegate.filters.literals import spell
 from tidegate.filters.notation import read_tree, reread, spell_tree
 from tidegate.filters.schema import Schema
 from tidegate.overlay.attribute_batches import AttributeBatches
+from tidegate.overlay.attribute_columns import reshaped_many
 from tidegate.overlay.attribute_events import AttributeEvents
-from tidegate.overlay.attribute_filter import AttributeFilter, in_language
+from tidegate.overlay.attribute_filter import AttributeFilter, attribute_filter, in_language
 from tidegate.overlay.attribute_index import AttributeIndex, AttributeUnion
 from tidegate.overlay.attribute_pruner import AttributePruner
 from tidegate.overlay.attribute_template import AttributeTemplate
@@ -171,6 +172,10 @@ class Attributes(AttributeEvents):
             return f.moved(change, known)
         except (ValueError, TypeError, KeyError) as error:
             raise FilterError(f"this is no filter: {error}") from None
+
+    def reshaped_many(self, f: Filter, values: Sequence[Plain]) -> list[AttributeFilter]:
+        """The same for the constants of many, as columns."""
+        return reshaped_many(attribute_filter(f), values)
 
     def filter_refusal(self, f: object) -> str | None:
         """Why this cannot be taken as a filter, if it cannot."""

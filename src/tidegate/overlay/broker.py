@@ -69,7 +69,7 @@ from tidegate.overlay.ties import Ties
 from tidegate.overlay.upstream import Parents, Paths
 from tidegate.overlay.work import Tally, Work
 
-FORMAT: Final = 5  # of snapshots
+FORMAT: Final = 6  # of snapshots
 _PERIOD: Final = 10  # ticks between one time that filters are pruned and the next, if none is named
 
 

@@ -249,6 +249,9 @@ class Kind(Protocol):
     def reshaped(self, f: Filter, values: Plain) -> Filter:
         """The filter of the same shape with other constants; `TidegateError` if there is none."""
 
+    def reshaped_many(self, f: Filter, values: Sequence[Plain]) -> Sequence[Filter]:
+        """The same for the constants of many, which is quicker than one by one."""
+
     def filter_refusal(self, f: object) -> str | None:
         """Why this cannot be taken as a filter, if it cannot."""
 

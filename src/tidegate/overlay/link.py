@@ -128,16 +128,16 @@ class Link:
             self.stream.keep(message)
         return found
 
-    def state(self, kind: Kind) -> Plain:
-        """All of it as plain data."""
-        policies = [self.wanted.state(), self.offered.state()]
+    def state(self, kind: Kind, plain: Callable[[Filter], Plain]) -> Plain:
+        """All of it as plain data; `plain` writes what the policies work on."""
+        policies = [self.wanted.state(plain), self.offered.state(plain)]
         said = None if self.report is None else list(astuple(self.report))
         stream = self.stream.state(kind)
         place = [self.name, self.client, self.up, self.greeted]
         return [*place, stream, policies, said, self.absent]
 
     def restore(self, state: Plain, kind: Kind, read: Callable[[Plain], Filter]) -> None:
-        """Be as another one of that name was; `read` reads filters of its kind."""
+        """Be as another one of that name was; `read` reads what the policies work on."""
         _, _, self.up, self.greeted, stream, (wanted, offered), said, self.absent = state
         self.report = None if said is None else Report(*said)
         self.stream.restore(stream, kind)

@@ -88,6 +88,10 @@ class Patterns(PatternEvents):
             raise FilterError("the constants of a pattern are a list")
         return _bound(expression_of(f).with_values(values))
 
+    def reshaped_many(self, f: Filter, values: Sequence[Plain]) -> list[PatternFilter]:
+        """The same for the constants of many."""
+        return [self.reshaped(f, each) for each in values]
+
     def filter_refusal(self, f: object) -> str | None:
         """Why this cannot be taken as a filter, if it cannot."""
         return None if isinstance(f, PatternFilter) else "it is not a pattern on documents"

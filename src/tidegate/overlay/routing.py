@@ -16,6 +16,7 @@ from tidegate.overlay.asked import Asked, Filters
 from tidegate.overlay.counts import ONCE, Counts
 from tidegate.overlay.difference import Difference
 from tidegate.overlay.filter import Event, Filter, FilterIndex, Kind, Plain, Pruner
+from tidegate.overlay.ledger import Ledger, read_ledger
 from tidegate.overlay.link import Link
 from tidegate.overlay.policy import Choice
 from tidegate.overlay.policy.queue import PruningQueue
@@ -195,44 +196,38 @@ class Routing:
 
     def state(self) -> dict[str, Plain]:
         """All of it as plain data."""
-        plain = self._kind.plain
-        return {
-            "links": [link.state(self._kind) for link in self.links.values()],
+        ledger = Ledger(self._kind)
+        place = ledger.place
+        found = {
+            "links": [link.state(self._kind, place) for link in self.links.values()],
             "wanted": [
-                [*source, plain(f), *self._told(source)] for source, f in self.wanted.by_age()
+                [*source, place(f), *self._told(source)] for source, f in self.wanted.by_age()
             ],
             "pruned": self.wanted.state(),
             "offered": [
-                [link, own, plain(f)]
+                [link, own, place(f)]
                 for link, offers in self.offered.items()
                 for own, f in offers.filters.items()
             ],
         }
+        return {**found, "filters": ledger.state()}
 
     def restore(self, state: dict[str, Plain]) -> None:
         """Be as another one was."""
-        known: dict[str, Filter] = {}
-
-        def read(plain: Plain) -> Filter:
-            """A filter is written wherever it is known, and read once."""
-            text = repr(plain)
-            if text not in known:
-                known[text] = self._kind.read(plain)
-            return known[text]
-
+        filters = read_ledger(state["filters"], self._kind)
         for own in state["links"]:
             self._known(*own[:2])
         entries = [
-            ((name, number), read(f), self.links[name].client)
-            for name, number, f, *_ in state["wanted"]
+            ((name, number), filters[place], self.links[name].client)
+            for name, number, place, *_ in state["wanted"]
         ]
         self.wanted.restore(entries, state["pruned"])
         self._recount(state["wanted"])
-        for name, number, f in state["offered"]:
-            self.offered[name].filters[number] = read(f)
+        for name, number, place in state["offered"]:
+            self.offered[name].filters[number] = filters[place]
         for own in state["links"]:
             link = self.links[own[0]]
-            link.restore(own, self._kind, read)
+            link.restore(own, self._kind, filters.__getitem__)
             link.wanted.advertised(self._advertised(link.name))
 
     # -- what is forwarded to a neighbour

@@ -333,6 +333,12 @@ class Several:
         known = _tagged(f)
         return KindFilter(known.kind, self.kinds[known.kind].reshaped(known.filter, values), self)
 
+    def reshaped_many(self, f: Filter, values: Sequence[Plain]) -> list[KindFilter]:
+        """The same for the constants of many."""
+        known = _tagged(f)
+        found = self.kinds[known.kind].reshaped_many(known.filter, values)
+        return [KindFilter(known.kind, each, self) for each in found]
+
     def filter_refusal(self, f: object) -> str | None:
         """Why this cannot be taken as a filter, if it cannot."""
         if not isinstance(f, KindFilter) or f.kind not in self.kinds:

@@ -309,12 +309,13 @@ class Policy:
             change = stage.step(change)
         return change
 
-    def state(self) -> Plain:
-        """All of it as plain data."""
-        return [self._sources.state(self._kind), [stage.state() for stage in self.stages]]
+    def state(self, plain: Callable[[Filter], Plain] | None = None) -> Plain:
+        """All of it as plain data; `plain` writes a filter, by default as its kind does."""
+        sources = self._sources.state(plain or self._kind.plain)
+        return [sources, [stage.state() for stage in self.stages]]
 
     def restore(self, state: Plain, read: Callable[[Plain], Filter] | None = None) -> None:
-        """Be as another one was; to be told once, before anything else."""
+        """Be as another one was; to be told once, before anything else. `read` reads a filter."""
         sources, stages = state
         self._sources.restore(read or self._kind.read, sources)
         filters: Mapping[int, Filter] = self._sources.filters

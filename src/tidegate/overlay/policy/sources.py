@@ -16,7 +16,7 @@ from typing import Final, TypeAlias
 
 from tidegate.overlay.counts import ONCE, Counts
 from tidegate.overlay.difference import Difference, Watch
-from tidegate.overlay.filter import Filter, Kind, Plain
+from tidegate.overlay.filter import Filter, Plain
 from tidegate.overlay.policy.census import Census
 
 Source: TypeAlias = tuple[str, int]
@@ -34,7 +34,7 @@ class Sources:
         self._distinct = distinct
         self._numbers: dict[Source, int] = {}
         self._shared: dict[int, int] = {}  # how many sources a number has, where distinct
-        self._known: dict[Filter, int] = {}  # the number of a filter, where distinct
+        self._known: dict[Filter, int] | None = None  # the number of a filter, when it is asked for
         self._next = 1
 
     def __len__(self) -> int:
@@ -72,9 +72,9 @@ class Sources:
         found.counts = self.census.changed()
         return found
 
-    def state(self, kind: Kind) -> Plain:
-        """All of it as plain data."""
-        filters = [[number, kind.plain(f)] for number, f in self.filters.items()]
+    def state(self, plain: Callable[[Filter], Plain]) -> Plain:
+        """All of it as plain data; `plain` writes a filter."""
+        filters = [[number, plain(f)] for number, f in self.filters.items()]
         numbers = [[*source, n, *self._told(source)] for source, n in self._numbers.items()]
         return [self._next, filters, numbers]
 
@@ -103,7 +103,7 @@ class Sources:
             self.census.leave(source, self._numbers[source])
 
     def _join(self, f: Filter, watch: Watch) -> int:
-        number = self._known.get(f) if self._distinct else None
+        number = self._number_of(f)
         if number is None:
             number = self._next
             self._next += 1
@@ -125,7 +125,7 @@ class Sources:
         old = self.filters[number]
         if old == f:
             return
-        if self._shared[number] == 1 and f not in self._known and old.shape == f.shape:
+        if self._shared[number] == 1 and self._number_of(f) is None and old.shape == f.shape:
             watch.touch(number)
             self._drop(number)
             self._put(number, f)
@@ -136,12 +136,20 @@ class Sources:
         self._count(source, counts)
         self._leave(number, watch)
 
+    def _number_of(self, f: Filter) -> int | None:
+        """The number of a filter that is there, where equal ones have one."""
+        if self._known is None:
+            if not self._distinct:
+                return None
+            self._known = {known: number for number, known in self.filters.items()}
+        return self._known.get(f)
+
     def _put(self, number: int, f: Filter) -> None:
         self.filters[number] = f
-        if self._distinct:
+        if self._known is not None:
             self._known[f] = number
 
     def _drop(self, number: int) -> None:
         f = self.filters.pop(number)
-        if self._distinct:
+        if self._known is not None:
             del self._known[f]
