@@ -19,7 +19,15 @@ from tidegate.network.address import Address, read_address
 from tidegate.network.client import connect, status
 from tidegate.network.door import _is_tls
 from tidegate.network.frames import FIRST, HEAD, Sort
-from tidegate.network.guard import Guard, Known, hash_of, new_token, read_clients
+from tidegate.network.guard import (
+    Admitted,
+    Guard,
+    Known,
+    hash_of,
+    new_token,
+    read_clients,
+    read_roles,
+)
 from tidegate.network.limits import Limits
 from tidegate.network.opening import VERSION, Opening
 from tidegate.network.process import read_setup
@@ -50,7 +58,7 @@ def clients(roles: Mapping[str, Any] = ROLES) -> dict[str, Known]:
         "bob": {"role": "all"},
         "eve": {"role": "none", "token": hash_of("eve")},
     }
-    return read_clients(listed, roles, KIND)
+    return read_clients(listed, read_roles(roles, KIND))
 
 
 @asynccontextmanager
@@ -193,9 +201,10 @@ def test_a_broker_is_told_why_it_is_not_let_in(authority: Authority) -> None:
     assert why("broker", "b", "c") == "a certificate with the name b is needed"
     assert why("client", "b", "b") == "b is the name of a broker"
     assert why("client", "b/x", "b") == "b is the name of a broker"
-    assert guard.admit(Opening(VERSION, "broker", "b"), frozenset({"b"})) is None
+    assert guard.admit(Opening(VERSION, "broker", "b"), frozenset({"b"})) == Admitted()
     open_to_all = Guard(authority.tls("a"), frozenset({"b"}))
-    assert open_to_all.admit(Opening(VERSION, "client", "cat"), frozenset({"cat"})) is None
+    cat = open_to_all.admit(Opening(VERSION, "client", "cat"), frozenset({"cat"}))
+    assert cat == Admitted()
     with pytest.raises(FrameError, match="name cat is needed"):
         open_to_all.admit(Opening(VERSION, "client", "cat"), frozenset())
 

@@ -17,7 +17,7 @@ The brokers of `overlay` as processes of a machine. From the bottom up:
 - `metrics`: how a broker fares, as text that Prometheus reads
 - `gathering`: events that wait to be handled together
 - `tls`: who is at the other end, and who else can read it; `rights`: what a client may do;
-  `guard`: who is let in, and as whom
+  `web_tokens`: tokens that somebody else has signed; `guard`: who is let in, and as whom
 - `pressure`: who has to wait when somebody does not keep up
 - `driver`: frames become inputs of a broker, and its effects frames, without sockets
 - `connection`: one connection; `door`: where they come in; `server`: a broker with its connections

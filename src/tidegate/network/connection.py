@@ -40,6 +40,7 @@ class Connection(asyncio.Protocol):
         self.dialed = dialed
         self.name = name  # of whoever is at the other end, once it has said so
         self.role = ""  # of whoever is at the other end, once it was let in
+        self.until: float | None = None  # when it has to end, in seconds since 1970
         self.reason = ""
         self.heard = self.sent = self._now()
         self.frames = Frames(FIRST)

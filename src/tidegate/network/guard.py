@@ -6,6 +6,9 @@ a random text that it says in its first frame, and of which the broker has the S
 Tokens are random, not chosen by people, so a hash without salt and stretching is enough; hashes are
 compared in constant time, and an unknown client is answered as one with a wrong token is.
 
+A client may also say a token that somebody else has signed (`web_tokens`): then its role is the one
+that the token names, and its connection ends when the token does.
+
 A client `ann` may have several connections: `ann`, and any name that begins with `ann/`.
 
 Where no clients are listed, every certificate of the authority that names no broker is a client's,
@@ -18,13 +21,14 @@ import hmac
 import re
 import secrets
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Final
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple
 
 from tidegate.errors import FrameError, TidegateError
 from tidegate.network.opening import Opening
 from tidegate.network.rights import Rights
 from tidegate.network.tls import Tls
+from tidegate.network.web_tokens import WebTokens, is_web_token
 from tidegate.overlay.attributes import Attributes
 
 _HASH: Final = re.compile("[0-9a-f]{64}")
@@ -53,6 +57,13 @@ class Known:
     token: str = ""
 
 
+class Admitted(NamedTuple):
+    """Somebody who is let in, and until when; without rights, it may do everything."""
+
+    rights: Rights | None = None
+    until: float | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Guard:
     """Who is let in; `clients` is None where they are not listed."""
@@ -60,16 +71,15 @@ class Guard:
     tls: Tls
     brokers: frozenset[str] = frozenset()
     clients: Mapping[str, Known] | None = None
+    web: WebTokens | None = None
+    roles: Mapping[str, Rights] = field(default_factory=dict)  # that tokens of `web` may name
 
     def __post_init__(self) -> None:
         for name in self.brokers & (self.clients or {}).keys():
             raise TidegateError(f"{name} is listed as a broker and as a client")
 
-    def admit(self, said: Opening, names: frozenset[str]) -> Rights | None:
-        """The rights of whoever says this and has a certificate with these names.
-
-        None: there is nothing that it may not do. `FrameError` if it is not let in.
-        """
+    def admit(self, said: Opening, names: frozenset[str]) -> Admitted:
+        """Let in whoever says this and has a certificate with these names; else `FrameError`."""
         if said.role == "broker" and said.name not in self.brokers:
             raise FrameError(f"no broker {said.name} is expected here")
         if said.name in self.brokers:
@@ -77,28 +87,37 @@ class Guard:
                 raise FrameError(f"{said.name} is the name of a broker")
             if said.name not in names:
                 raise FrameError(f"a certificate with the name {said.name} is needed")
-            return None
+            return Admitted()
         own = said.name.partition("/")[0]
         if own in self.brokers:
             raise FrameError(f"{own} is the name of a broker")
+        token = said.token if isinstance(said.token, str) else ""
+        if self.web is not None and is_web_token(token):
+            role, until = self.web.read(token, own)
+            if role not in self.roles:
+                raise FrameError(f"{own} is not let in: there is no role {role!r}")
+            return Admitted(self.roles[role], until)
         if self.clients is None:
             if own not in names:
                 raise FrameError(f"a certificate with the name {own} is needed")
-            return None
+            return Admitted()
         known = self.clients.get(own)
         kept = (known and known.token) or _NO_HASH
-        token = said.token if isinstance(said.token, str) else ""
         has_token = hmac.compare_digest(hash_of(token), kept)
         if known is None or not (has_token or own in names):
             raise FrameError(
                 f"{own} is not let in: neither its certificate nor its token is known here"
             )
-        return known.rights
+        return Admitted(known.rights)
 
 
-def read_clients(clients: Any, roles: Any, kind: Attributes) -> dict[str, Known]:
-    """The clients that two tables of a broker's file describe."""
-    rights = {name: _read_rights(name, role, kind) for name, role in _table("roles", roles)}
+def read_roles(roles: Any, kind: Attributes) -> dict[str, Rights]:
+    """The rights of each role, as a broker's file describes them."""
+    return {name: _read_rights(name, role, kind) for name, role in _table("roles", roles)}
+
+
+def read_clients(clients: Any, rights: Mapping[str, Rights]) -> dict[str, Known]:
+    """The clients that a broker's file describes."""
     found = {}
     for name, client in _table("clients", clients):
         unknown = client.keys() - {"role", "token"}

@@ -28,6 +28,13 @@ A file describes one broker:
 
     [clients]
     ann = { role = "trader", token = "SHA-256 of it" }
+
+    [jwt]                             # tokens that somebody else signs are good, too
+    algorithms = ["ES256"]
+    key = "issuer.pem"
+    issuer = "https://login.example.org"
+    audience = "tidegate"
+    claim = "role"
 """
 
 import asyncio
@@ -43,12 +50,14 @@ from typing import Any
 from tidegate.errors import TidegateError
 from tidegate.network.address import Address, read_address
 from tidegate.network.disk import Disk
-from tidegate.network.guard import Guard, Known, read_clients
+from tidegate.network.guard import Guard, Known, read_clients, read_roles
 from tidegate.network.limits import Limits, changed
 from tidegate.network.pressure import Slow, check_slow
+from tidegate.network.rights import Rights
 from tidegate.network.server import Server
 from tidegate.network.tls import Tls
 from tidegate.network.warming import warm
+from tidegate.network.web_tokens import WebTokens, read_web_tokens
 from tidegate.overlay.attributes import Attributes
 from tidegate.overlay.broker import Broker
 from tidegate.overlay.filter import Kind
@@ -74,18 +83,21 @@ class Setup:
     brokers: tuple[str, ...] = ()
     clients: Mapping[str, Known] | None = None
     slow: Slow = "cut"
+    web: WebTokens | None = None
+    roles: Mapping[str, Rights] = field(default_factory=dict)
 
     def guard(self) -> Guard | None:
         """Who asks everybody who they are, if anybody does."""
         if self.tls is None:
-            if self.brokers or self.clients is not None:
+            if self.brokers or self.clients is not None or self.web is not None:
                 raise TidegateError("who is let in can be said with TLS only: give [tls], too")
             return None
-        return Guard(self.tls, frozenset((*self.neighbours, *self.brokers)), self.clients)
+        brokers = frozenset((*self.neighbours, *self.brokers))
+        return Guard(self.tls, brokers, self.clients, self.web, self.roles)
 
 
 _TEXTS = {"name", "listen", "storage", "policy", "slow"}
-_TABLES = {"neighbours", "limits", "tls", "roles", "clients"}
+_TABLES = {"neighbours", "limits", "tls", "roles", "clients", "jwt"}
 _KNOWN = _TEXTS | _TABLES | {"advertisements", "snapshot", "anywhere"}
 _TLS = {"certificate", "key", "authority"}
 
@@ -103,7 +115,8 @@ def read_setup(path: Path, kind: Attributes) -> Setup:
         raise TidegateError(f"{path} is not TOML: {error}") from None
     _check(path, table)
     tls = table.get("tls", {})
-    listed = "clients" in table or "roles" in table
+    listed = not table.keys().isdisjoint({"clients", "roles", "jwt"})
+    roles = read_roles(table.get("roles", {}), kind)
     return Setup(
         table["name"],
         read_address(table["listen"]),
@@ -116,8 +129,10 @@ def read_setup(path: Path, kind: Attributes) -> Setup:
         table.get("anywhere", False),
         _read_tls(path, tls) if tls else None,
         tuple(tls.get("brokers", ())),
-        read_clients(table.get("clients", {}), table.get("roles", {}), kind) if listed else None,
+        read_clients(table.get("clients", {}), roles) if listed else None,
         check_slow(table.get("slow", "cut")),
+        read_web_tokens(table["jwt"]) if "jwt" in table else None,
+        roles,
     )
 
 

@@ -21,6 +21,7 @@ addresses only, unless told otherwise by name, since whoever reaches it may subs
 import asyncio
 import contextlib
 import random
+import time
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -31,11 +32,10 @@ from tidegate.network.credits import read_credits
 from tidegate.network.door import listen as listen_at
 from tidegate.network.driver import Driver
 from tidegate.network.frames import Frame, Sort, frame
-from tidegate.network.guard import Guard
+from tidegate.network.guard import Admitted, Guard
 from tidegate.network.limits import Limits
 from tidegate.network.opening import VERSION, Opened, Opening, read_opened, read_opening, say
 from tidegate.network.pressure import Pressure, Slow
-from tidegate.network.rights import Rights
 from tidegate.overlay.broker import Broker
 from tidegate.overlay.messages import Restart, Tick
 from tidegate.overlay.storage import Keeper
@@ -205,7 +205,7 @@ class Server:
 
     def _open(self, connection: Connection, came: Frame) -> None:
         """The first frame of a connection."""
-        rights: Rights | None = None
+        admitted = Admitted()
         if connection.dialed:
             opened = read_opened(came)
             if opened.broker != connection.name:
@@ -216,7 +216,7 @@ class Server:
                 raise FrameError("TLS is demanded here, and this is plain text")
             said = read_opening(came)
             if self._guard is not None:
-                rights = self._guard.admit(said, connection.names)
+                admitted = self._guard.admit(said, connection.names)
             if said.role == "status":
                 connection.send(say(self._opened()))
                 connection.send(self.driver.status_frame(self._fares))
@@ -231,11 +231,12 @@ class Server:
             connection.role = ""
             raise FrameError(f"there is a link to {connection.name} already")
         self._take_events()
-        refusal = self.driver.up(connection.name, connection.role == "client", rights)
+        refusal = self.driver.up(connection.name, connection.role == "client", admitted.rights)
         if refusal is not None:
             connection.role = ""
             raise FrameError(refusal)
         connection.frames.longest = self.limits.frame
+        connection.until = admitted.until
         self._connections[connection.name] = connection
         self.pressure.up(connection.name, connection.role == "client", credits)
         if not connection.dialed:
@@ -307,7 +308,9 @@ class Server:
             if now - slept > every:  # it is this process that was away
                 continue
             for connection in list(self._connections.values()):
-                if now - connection.heard > self.limits.silence:
+                if connection.until is not None and time.time() > connection.until:
+                    connection.close("the token is no longer good")
+                elif now - connection.heard > self.limits.silence:
                     connection.cut(f"nothing came for {self.limits.silence:g} seconds")
                 elif now - connection.sent > every / 2:
                     connection.send(frame(Sort.HEARTBEAT))
