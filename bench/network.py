@@ -322,7 +322,7 @@ class Process:
     def __init__(self, name: str, *arguments: str) -> None:
         begin = time.perf_counter()
         command = [sys.executable, "-c", "from tidegate.cli import main; main()", "broker"]
-        command += ["--name", name, "--listen", "127.0.0.1:0", *arguments]
+        command += ["--name", name, "--listen", "127.0.0.1:0", "--limit", "silence=600", *arguments]
         self._process = subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
         )

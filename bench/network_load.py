@@ -14,7 +14,7 @@ from __future__ import annotations
 import select
 import socket
 import struct
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from time import perf_counter
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 WINDOW = 8_000  # events of a publisher that the broker has not confirmed
 _ONCE = 2**18  # bytes that are sent, or read, at once
-_PATIENCE = 60.0  # seconds in which something has to come
+_PATIENCE = 600.0  # seconds in which something has to come
 _HEAD = struct.Struct("<IBBHI")  # of a frame, and how many events it has
 _TABLE = struct.Struct("<III")
 
@@ -51,7 +51,7 @@ class Connection:
         self.name = name
         self.socket = socket.create_connection(address)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self.socket.sendall(say(Opening(VERSION, "client", name)))
+        self.socket.sendall(say(Opening(VERSION, "client", name, credits=2**62)))
         frames = Frames(2**30)
         opened = None
         while opened is None:
@@ -59,6 +59,8 @@ class Connection:
                 opened = read_opened(each)
         self.socket.setblocking(False)
         self.number = opened.seen  # of the last event
+        self.credits = opened.credits  # bytes of events that may be sent, in all
+        self.before = 0  # bytes of earlier streams
         self.sent = 0  # bytes of the stream
         self.forget()
 
@@ -88,12 +90,15 @@ class Connection:
                 self.handed += events
             elif sort == Sort.TAKEN:
                 self.taken = int.from_bytes(data[self._at + 8 : end], "little")
+            elif sort == Sort.CREDITS:
+                self.credits = int.from_bytes(data[self._at + 8 : end], "little")
             elif sort == Sort.CONTROL:
                 self.acknowledged += 1
             self._at = end
 
     def send(self, stream: Stream, frames: int) -> bool:
-        """Send up to so many frames of a stream; whether all of these are sent."""
+        """Send up to so many frames of a stream, if there are credits; whether none is left."""
+        frames = min(frames, bisect_left(stream.ends, self.credits - self.before) + 1)
         goal = stream.ends[frames - 1] if frames else 0
         if self.sent < goal:
             try:
@@ -157,7 +162,6 @@ class Load:
         streams = self.traffic.streams(count, firsts, together, rate)
         for each in self._all.values():
             each.forget()
-            each.sent = 0
         goal = self.traffic.handed(count)
         start = perf_counter()
 
@@ -188,6 +192,8 @@ class Load:
         found = self._check(count, together, due)
         for connection, stream in zip(self.publishing, streams, strict=True):
             connection.number += stream.upto[-1]
+            connection.before += len(stream.data)
+            connection.sent = 0
         return Played(seconds, found)
 
     def _take(self, wait: float, now: Callable[[], float]) -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.conftest import LONG
 from tidegate.errors import FrameError, TidegateError
 from tidegate.network.credits import Credits, credits_frame, read_credits
-from tidegate.network.event_frames import deliveries_frame, payloads_of, read_events_frame
+from tidegate.network.event_frames import deliveries_frames, payloads_of, read_events_frame
 from tidegate.network.frames import HEAD, IN_TURN, OVERTAKING, Frame, Frames, Sort, frame
 from tidegate.network.gap import gap_frame, read_gap
 from tidegate.network.limits import Limits
@@ -159,8 +159,8 @@ def test_what_are_no_credits_and_no_gap(body: bytes) -> None:
 
 def delivery(number: int, owns: list[int], size: int = 10) -> bytes:
     rows, starts = np.zeros(1, np.int32), np.array([0, len(owns)], np.int32)
-    payloads = payloads_of([bytes(size)])
-    return deliveries_frame([number], ["p"], payloads, rows, starts, np.array(owns, np.int64))
+    columns = np.array([[0, 1]], np.int32), rows, starts, np.array(owns, np.int64)
+    return deliveries_frames([number], ["p"], payloads_of([bytes(size)]), *columns)[0]
 
 
 @given(
