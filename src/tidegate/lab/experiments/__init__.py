@@ -6,7 +6,8 @@
 - `subsumption`: of Jafarpour and others; `negative_spaces`: who finds what redundant
 - `mbd`: of Li and others; `diagrams`: tables of diagrams, filled and merged; `naive_scan`: the
   table that is scanned
-- `pruning`: of Bittner and Hinze; `pruned_tables`: one broker that prunes; `pruned_lines`: five
+- `pruning`: of Bittner and Hinze; `pruned_tables`: one broker that prunes; `pruned_lines`: five;
+  `ratings`: all policies, by six parameters
 - `parametric`: of Jayaram and others
 - `xnet_routing`: of Chand, on tables that count; `xroute_overlay`: the routers; `xnet_search`: of
   Chand, on containment; `pattern_sets`: the sets that are searched; `xnet_metric`: of Chand, on
