@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 import tidegate as tg
 from tidegate.errors import ScenarioError, TidegateError
 from tidegate.filters.filter import parse
+from tidegate.lab.comparison import measures
 from tidegate.lab.comparison.contestants import CONTESTANTS, PLAIN, chosen
 from tidegate.lab.comparison.measures import Comparison, compare
 from tidegate.lab.comparison.probes import CLASSES, SCHEMA, handled, probes
@@ -152,6 +153,19 @@ def test_counts_are_the_same_again_and_times_are_there(compared: Comparison) -> 
             assert getattr(one, name) == getattr(other, name)
         assert one.event_cpu > 0
         assert one.deregistration.cpu > 0
+
+
+def test_policies_are_compared_on_documents(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the parts of patterns; what is pruned has fewer, and lets more documents travel."""
+    monkeypatch.setattr(measures, "handled", lambda *_: None)  # which is about attributes
+    news = {"like": "news", "subscribers": 4, "subscriptions": 16, "warmup": 1, "duration": 1}
+    own = {"kind": "xml", "settings": {"learn": 5}, "policy": {"period": 1}, "workload": news}
+    found = compare(lambda: small(**own), chosen(["covering", "covering + pruning"]))
+    assert not found.losers
+    plain, covering, pruned = found.policies
+    assert plain.entries > covering.entries
+    assert plain.associations > covering.associations > pruned.associations
+    assert plain.events <= pruned.events
 
 
 def test_progress_goes_from_policy_to_policy() -> None:

@@ -6,7 +6,8 @@ beside that, which is part of its `state`.
 
 An **association** is a predicate in an entry, as Bittner and Hinze count memory ("Subscription Tree
 Pruning: A Structure-Independent Routing Optimization for General-Purpose Publish/Subscribe
-Systems", 2006); bytes are those of the entries as brokers send them.
+Systems", 2006), or a step or a comparison of a pattern; bytes are those of the entries as brokers
+send them.
 """
 
 import json
@@ -15,9 +16,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from tidegate.documents.prune import parts
 from tidegate.filters.expression import predicates
 from tidegate.overlay.attribute_filter import AttributeFilter
 from tidegate.overlay.filter import Filter
+from tidegate.overlay.pattern_filter import PatternFilter
 from tidegate.simulate.network import Network
 
 Entries: TypeAlias = Mapping[tuple[str, str], Counter[Filter]]
@@ -68,6 +71,8 @@ def changed(plain: Entries, other: Entries) -> float:
 
 
 def _associations(f: Filter) -> int:
+    if isinstance(f, PatternFilter):
+        return parts(f.xpath)
     assert isinstance(f, AttributeFilter)
     return sum(1 for _ in predicates(f.filter.tree))
 
