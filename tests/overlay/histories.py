@@ -168,6 +168,7 @@ XPATHS = [
     "//quote[price = $n or @symbol = $s]",
     "//price[. > $n][. <= $m]",
     "/*/quote[position() = $k]",
+    "/*/quote[price > $n][position() = $k]",
     "/trade[note[contains(., $s)]]//price",
     "/trade/*[@symbol != $s] | /news[@level > $n]",
 ]

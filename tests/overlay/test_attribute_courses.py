@@ -31,6 +31,7 @@ class OneByOne:
     def __init__(self, pruner: AttributePruner, events: Sequence[Any]) -> None:
         self._share = pruner._share
         self._events = events
+        self.sample = len(events)
 
     def best(self, f: Filter, /) -> Pruning | None:
         assert isinstance(f, AttributeFilter)
@@ -50,6 +51,7 @@ def agree(pruner: AttributePruner, events: Sequence[Any], filters: list[Any], rn
     """Compare all courses, and what matches when they are gone in a random order; how many."""
     slow = StepwiseCourses(OneByOne(pruner, events), filters)
     fast = pruner.courses(filters)
+    assert fast.sample == slow.sample
     assert fast.lengths.tolist() == slow.lengths.tolist()
     assert fast.degradations.tolist() == slow.degradations.tolist()
     order = np.repeat(np.arange(len(filters)), slow.lengths)

@@ -13,7 +13,7 @@ from tests.overlay.test_moving import MOVES, Setting, fails, run
 from tests.overlay.test_mutants import ReordersUpdates
 from tidegate.algebra import widen
 from tidegate.documents import widen as pattern_widen
-from tidegate.documents.widen import _implied
+from tidegate.documents.widen import implied
 from tidegate.filters.filter import Filter as InLanguage
 from tidegate.filters.meaning import allowed
 from tidegate.filters.values import Constant
@@ -206,7 +206,7 @@ def test_damping_that_narrows_is_caught(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_damping_that_narrows_is_caught_with_patterns(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pattern_widen, "_implied", lambda given, asked: _implied(asked, given))
+    monkeypatch.setattr(pattern_widen, "implied", lambda given, asked: implied(asked, given))
     assert fails(Setting(options={"damping": 2}, moves=MOVES["patterns"]))
 
 

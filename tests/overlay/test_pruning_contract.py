@@ -114,8 +114,9 @@ class CountingWorld(World):
                     self.widened += len(stage._others)
 
 
+@pytest.mark.parametrize("kind", ["words", "patterns", "several"])
 @EVERY_POLICY
-def test_the_histories_do_prune(policy: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_histories_do_prune(policy: str, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     from tests.overlay import histories as module
 
     worlds: list[CountingWorld] = []
@@ -127,10 +128,10 @@ def test_the_histories_do_prune(policy: str, monkeypatch: pytest.MonkeyPatch) ->
 
     monkeypatch.setattr(module, "World", Noted)
 
-    @settings(max_examples=6)
+    @settings(max_examples=20 if policy == "replacement" else 6)
     @given(parents=PARENTS, actions=ACTIONS)
     def histories(parents: list[int], actions: list[Action]) -> None:
-        run(pool("words"), PRUNING[policy], parents, ticking(actions), advertisements=False)
+        run(pool(kind), PRUNING[policy], parents, ticking(actions), advertisements=False)
 
     histories()
     choice = PRUNING[policy]

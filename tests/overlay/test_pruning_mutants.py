@@ -1,17 +1,31 @@
 """Mistakes that are easy to make when filters are pruned, and what catches them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
 from tests.overlay.failing import FAILING_ACTIONS, FailingWorld, fail, state
-from tests.overlay.histories import ACTIONS, PARENTS, PRUNING, Action, run, ticking, words
+from tests.overlay.histories import (
+    ACTIONS,
+    PARENTS,
+    PRUNING,
+    Action,
+    Pool,
+    pool,
+    run,
+    ticking,
+    words,
+)
 from tests.overlay.stepwise import Pruning
 from tests.overlay.test_mutants import BreaksBeforeMaking
 from tests.overlay.words import WordKind, WordPruner, Words
+from tidegate.documents import prune
+from tidegate.documents.syntax import All, Condition, Some
 from tidegate.errors import TidegateError
+from tidegate.overlay import pattern_pruner, several_pruner
 from tidegate.overlay import routing as routing_module
 from tidegate.overlay.broker import Broker
 from tidegate.overlay.difference import Watch
@@ -20,11 +34,12 @@ from tidegate.overlay.messages import Tick
 from tidegate.overlay.policy.queue import PruningQueue
 from tidegate.overlay.policy.renumbered import Renumbered
 from tidegate.overlay.policy.sources import Source
+from tidegate.overlay.several_pruner import SeveralCourses
 from tidegate.overlay.table import Table
 
-QUIETLY = settings(
-    max_examples=100, phases=[Phase.generate], suppress_health_check=list(HealthCheck)
-)
+QUIETLY = settings(phases=[Phase.generate], suppress_health_check=list(HealthCheck))
+MANY = 200  # histories, of which one is to show a mistake
+CONDITIONS = prune._conditions
 
 
 class Narrows(WordPruner):
@@ -100,14 +115,19 @@ class CountsAsItGoes(WordPruner):
             self.learned[event["word"]] += 1
 
 
-def caught(policy: str, make: Callable[..., Broker] = Broker) -> bool:
-    """Whether some history breaks the contract."""
+def caught(
+    policy: str,
+    make: Callable[..., Broker] = Broker,
+    own: Pool | None = None,
+    examples: int = MANY,
+) -> bool:
+    """Whether some history breaks the contract, of sets of words if nothing else is said."""
 
-    @QUIETLY
+    @settings(QUIETLY, max_examples=examples)
     @given(parents=PARENTS, actions=ACTIONS)
     def histories(parents: list[int], actions: list[Action]) -> None:
         choice = PRUNING[policy]
-        run(words(), choice, parents, ticking(actions), advertisements=False, make=make)
+        run(own or words(), choice, parents, ticking(actions), advertisements=False, make=make)
 
     try:
         histories()
@@ -116,13 +136,18 @@ def caught(policy: str, make: Callable[..., Broker] = Broker) -> bool:
     return False
 
 
-def remembers_otherwise(policy: str, make: type[Broker], monkeypatch: pytest.MonkeyPatch) -> bool:
+def remembers_otherwise(
+    policy: str,
+    make: type[Broker],
+    monkeypatch: pytest.MonkeyPatch,
+    examples: int = MANY,
+) -> bool:
     """Whether some broker that handles again what was written down is another one then."""
     from tests.overlay import failing
 
     monkeypatch.setattr(failing, "Broker", make)
 
-    @QUIETLY
+    @settings(QUIETLY, max_examples=examples)
     @given(parents=PARENTS, actions=FAILING_ACTIONS)
     def histories(parents: list[int], actions: list[Action]) -> None:
         own = words()
@@ -139,6 +164,46 @@ def remembers_otherwise(policy: str, make: type[Broker], monkeypatch: pytest.Mon
     except AssertionError:
         return True
     return False
+
+
+def leaves_out_options(condition: Condition) -> Iterator[Condition]:
+    """Leaves out parts of an `or` as it does those of an `and`."""
+    if isinstance(condition, Some):
+        yield All(condition.parts[1:]) if len(condition.parts) > 2 else condition.parts[1]
+    yield from CONDITIONS(condition)
+
+
+@pytest.mark.parametrize("policy", ["simple, pruned before", "identity, pruned after"])
+def test_leaving_out_part_of_an_or_is_caught(policy: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(prune, "_conditions", leaves_out_options)
+    assert caught(policy, own=pool("patterns"))
+
+
+def test_leaving_out_what_is_counted_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(prune, "counted", lambda _: 0)
+    assert caught("simple, pruned before", own=pool("patterns"))
+
+
+def test_a_condition_that_gives_way_to_another_one_it_does_not_imply_is_caught(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(pattern_pruner, "gives_way", lambda given, asked: given != asked)
+    assert caught("replacement", own=pool("patterns"))
+
+
+def test_a_clients_pattern_that_is_pruned_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(routing_module, "Table", PrunesClients)
+    assert caught("identity, pruned after", own=pool("patterns"))
+
+
+def test_a_kinds_filter_in_another_ones_place_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    class MixesPlacesUp(SeveralCourses):
+        def pruned(self, place: int, steps: int, /) -> Filter:
+            long_enough = np.flatnonzero(self.lengths >= steps)
+            return super().pruned(int(long_enough[0]) if steps else place, steps)
+
+    monkeypatch.setattr(several_pruner, "SeveralCourses", MixesPlacesUp)
+    assert caught("identity, pruned after", own=pool("several"))
 
 
 @pytest.mark.parametrize(
@@ -191,5 +256,6 @@ def test_answers_by_what_was_counted_since_are_caught(monkeypatch: pytest.Monkey
 
 
 def test_nothing_of_this_is_caught_without_a_mutant(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert not caught("simple, pruned before")
-    assert not remembers_otherwise("simple, pruned before", Broker, monkeypatch)
+    assert not caught("simple, pruned before", examples=50)
+    assert not caught("identity, pruned after", own=pool("several"), examples=10)
+    assert not remembers_otherwise("simple, pruned before", Broker, monkeypatch, examples=50)

@@ -93,3 +93,28 @@ def test_what_does_not_fit_is_refused(change: dict[str, Any], reason: str) -> No
 def test_a_workload_of_another_kind_is_refused() -> None:
     with pytest.raises(ScenarioError, match='kind = "xml"'):
         read({**NEWS, "kind": "attributes"}, SOURCES)
+
+
+@pytest.mark.parametrize("table", [NEWS, ROOMS], ids=["news", "rooms"])
+@pytest.mark.parametrize(
+    "policy",
+    [
+        {"name": "covering", "prune": "both", "share": 0.5, "period": 1},
+        {"name": "simple", "prune": "after", "agreed": True, "period": 2},
+        {"name": "merging", "by": "pruning", "imt": 0.3, "size": 1, "period": 1},
+        {"name": "replacement", "share": 1.0, "period": 1},
+    ],
+    ids=lambda policy: policy["name"],
+)
+def test_patterns_are_pruned_by_the_documents_that_came(
+    table: dict[str, Any], policy: dict[str, Any]
+) -> None:
+    """Nothing is missed; and where no neighbour keeps pruning back, more documents travel."""
+    workload = {**table["workload"], "duration": 3}
+    table = {**table, "workload": workload, "settings": {"learn": 10}, "brokers": {"tick": 0.2}}
+    found = totals(read({**table, "policy": policy}, SOURCES))
+    assert (found["missed"], found["duplicated"]) == (0, 0)
+    exact = totals(read({**table, "policy": {"name": policy["name"]}}, SOURCES))
+    if "prune" in policy and "agreed" not in policy:
+        assert found["vain"] > exact["vain"]
+    assert found["vain"] >= exact["vain"]

@@ -2,15 +2,14 @@
 
 A **pruning** leaves out one part of an expression: a predicate, or a part of one that is joined by
 `and`; of a comparison, the value, so that there need only be something to compare; of a path, its
-last step with all that is asked there; of a step, its name, which becomes `*`; and a `*` of which
-nothing is asked, so that the distance is no longer told. There is no `not` in the language, so what
-widens a part widens the whole, and a pruning never loses a document. A part of an `or` is never
-left out by itself, nor one of the paths that `|` joins, as that would narrow the expression.
+last step with all that is asked there, or another step of which nothing is asked, so that what
+comes behind it may be at any distance. There is no `not` in the language, so what widens a part
+widens the whole, and a pruning never loses a document. A part of an `or` is never left out by
+itself, nor one of the paths that `|` joins, as that would narrow the expression.
 
 But some conditions **count** nodes (`widen`): what stands before a position, and the path in
 `starts-with` and `contains`. More nodes that pass are other nodes that are second or first. So
-nothing is left out there before whoever counts it has been left out; and a step whose siblings are
-counted keeps its name.
+nothing is left out there before whoever counts it has been left out.
 
 What a pruning costs is counted, on documents that were seen (`sample`): the share of them that
 match then and did not before. Among the prunings, the one that costs least is taken, again and
@@ -27,7 +26,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from tidegate.documents.pattern import ANY, TEXT
 from tidegate.documents.sample import DocumentSample
 from tidegate.documents.syntax import (
     All,
@@ -40,13 +38,11 @@ from tidegate.documents.syntax import (
     Some,
     Step,
 )
-from tidegate.documents.widen import FIRST, counted, counts, implied, may_be_empty
+from tidegate.documents.widen import FIRST, counted, implied, may_be_empty
 from tidegate.documents.xpath import XPath
 
-HEAVIEST: Final = 200
-"""What an expression that is pruned weighs at most; larger ones are left as they are."""
-_PART: Final = 2  # the weight of a step, and of a condition beside its path
-_NAME: Final = 1  # of the name of a step, which is left out last of what costs the same
+MOST_PARTS: Final = 100
+"""Parts of an expression that is pruned; larger ones are left as they are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,10 +59,8 @@ def prunings(xpath: XPath) -> list[XPath]:
     >>> from tidegate.documents.xpath import parse_xpath
     >>> for pruned in prunings(parse_xpath("//quote[@symbol = 'IBM']/price")):
     ...     print(pruned)
-    //*[@symbol = 'IBM']/price
     //quote/price
     //quote[@symbol]/price
-    //quote[@symbol = 'IBM']/*
     //quote[@symbol = 'IBM']
     """
     paths = xpath.expression.paths
@@ -77,24 +71,21 @@ def prunings(xpath: XPath) -> list[XPath]:
     ]
 
 
-def weight(xpath: XPath) -> int:
-    """How much there is to leave out: each pruning makes an expression lighter."""
+def parts(xpath: XPath) -> int:
+    """How many parts an expression has: each pruning leaves fewer."""
     return sum(map(_of_path, xpath.expression.paths))
 
 
 def best_pruning(xpath: XPath, sample: DocumentSample, among: int) -> Pruning | None:
     """The pruning that lets fewest more of the documents `among` those of a sample match.
 
-    Of equals, the lightest one. None if every pruning may match whatever there is.
+    Of equals, the one with fewest parts. None if every pruning may match whatever there is.
 
     >>> from tidegate.documents.xpath import parse_xpath
     >>> sample = DocumentSample(["<a><b>1</b></a>", "<a><b>2</b><c/></a>", "<a><c/></a>"])
     >>> best = best_pruning(parse_xpath("/a[b = 1]/c"), sample, 0b111)
     >>> print(best.xpath, f"{best.met:03b}")
-    /*[b = 1]/c 000
-    >>> best = best_pruning(parse_xpath("/a[b = 1]"), sample, 0b111)
-    >>> print(best.xpath, f"{best.met:03b}")
-    /*[b = 1] 001
+    /a[b]/c 010
     """
     found: Pruning | None = None
     least = (0, 0)
@@ -103,7 +94,7 @@ def best_pruning(xpath: XPath, sample: DocumentSample, among: int) -> Pruning | 
         if sample.may_be_all(pruned.expression, ordered=ordered):
             continue
         met = sample.met(pruned.expression, ordered=ordered)
-        rated = (met & among).bit_count(), weight(pruned)
+        rated = (met & among).bit_count(), parts(pruned)
         if found is None or rated < least:
             found, least = Pruning(pruned, met), rated
     return found
@@ -238,7 +229,7 @@ def _paths(path: Path, *, cut: bool) -> Iterator[Path]:
         before, after = steps[:place], steps[place + 1 :]
         for changed in _steps(step):
             yield Path((*before, changed, *after))
-        if step.label == ANY and not step.predicates and after:
+        if after and not step.predicates:
             yield Path((*before, Step(True, after[0].label, after[0].predicates), *after[1:]))
     if cut and len(steps) > 1:
         yield Path(steps[:-1])
@@ -247,9 +238,6 @@ def _paths(path: Path, *, cut: bool) -> Iterator[Path]:
 def _steps(step: Step) -> Iterator[Step]:
     """A step without one part."""
     kept = counted(step)
-    is_element = step.label[0] != "@" and step.label not in (TEXT, ANY)
-    if is_element and not any(map(counts, step.predicates)):
-        yield Step(step.deep, ANY, step.predicates)
     for place in range(kept, len(step.predicates)):
         before, after = step.predicates[:place], step.predicates[place + 1 :]
         yield Step(step.deep, step.label, (*before, *after))
@@ -289,8 +277,7 @@ def _conditions(condition: Condition) -> Iterator[Condition]:
 def _of_path(path: Path) -> int:
     found = 0
     for step in path.steps:
-        found += _PART + (_NAME if step.label != ANY else 0)
-        found += sum(map(_of_condition, step.predicates))
+        found += 1 + sum(map(_of_condition, step.predicates))
     return found
 
 
@@ -299,8 +286,8 @@ def _of_condition(condition: Condition) -> int:
         case Exists(path):
             return _of_path(path)
         case Comparison(_, path):
-            return _PART + _of_path(path)
+            return 1 + _of_path(path)
         case Rank():
-            return _PART
+            return 1
         case All(conditions) | Some(conditions):
             return sum(map(_of_condition, conditions))

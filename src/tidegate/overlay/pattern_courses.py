@@ -13,7 +13,7 @@ from typing import Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from tidegate.documents.prune import HEAVIEST, Pruning, best_pruning, weight
+from tidegate.documents.prune import MOST_PARTS, Pruning, best_pruning, parts
 from tidegate.documents.sample import DocumentSample
 from tidegate.documents.xpath import XPath
 from tidegate.overlay.filter import Filter
@@ -31,7 +31,7 @@ class SeenDocuments:
     >>> from tidegate.documents.xpath import parse_xpath
     >>> seen = SeenDocuments(["<a><b>1</b><c/></a>", "<a><b>2</b><c/></a>", "<a><c/></a>"])
     >>> [str(each.xpath) for each in seen.course(parse_xpath("/a[b = 1][c]"))]
-    ['/a[b = 1]', '/*[b = 1]', '/*[* = 1]', '/*[*]']
+    ['/a[b = 1]', '/a[b]', '/a']
     """
 
     def __init__(self, documents: Sequence[bytes | str]) -> None:
@@ -48,7 +48,7 @@ class SeenDocuments:
     def course(self, xpath: XPath) -> list[Pruning]:
         """All prunings of an expression, one after the other."""
         found: list[Pruning] = []
-        if len(self.sample) and weight(xpath) <= HEAVIEST:
+        if len(self.sample) and parts(xpath) <= MOST_PARTS:
             best = self.best(xpath)
             while best is not None:
                 found.append(best)

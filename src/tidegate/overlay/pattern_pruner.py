@@ -40,10 +40,8 @@ class PatternPruner:
     >>> courses = pruner.courses([kind.parse("/quote[@symbol = 'IBM'][price < 2]")])
     >>> for steps in range(courses.lengths[0]):
     ...     print(courses.pruned(0, steps + 1), courses.degradations[steps])
-    /*[@symbol = 'IBM'][price < 2] 0.0
-    /*[@symbol = 'IBM'][* < 2] 0.0
-    /*[* < 2] 0.125
-    /*[*] 0.75
+    /quote[price < 2] 0.125
+    /quote 0.75
     """
 
     def __init__(self) -> None:
