@@ -180,6 +180,12 @@ def test_filters_of_one_text_are_columns_and_stay_of_one_text() -> None:
     assert len({id(origin[0]) for origin in origins}) == 1
 
 
+def test_filters_of_one_text_without_parameters_are_no_columns() -> None:
+    message = Change(1, add=tuple(Entry(i, KIND.parse("price < 5")) for i in (1, 2)))
+    sent = control_frame(message, KIND)
+    assert read_control(sent[HEAD.size :], KIND, known) == message
+
+
 @pytest.mark.parametrize(
     "columns",
     [

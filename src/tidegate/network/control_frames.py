@@ -98,7 +98,7 @@ def _apart(entries: Iterable[Entry]) -> tuple[list[Entry], list[Any]]:
     alike: dict[int, list[Entry]] = {}
     for entry in entries:
         f = entry.filter
-        if isinstance(f, AttributeFilter) and f.origin is not None and not entry.counted:
+        if isinstance(f, AttributeFilter) and f.origin and f.origin[1] and not entry.counted:
             alike.setdefault(id(f.origin[0]), []).append(entry)
         else:
             rest.append(entry)
