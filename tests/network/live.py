@@ -109,6 +109,12 @@ class Net:
     async def client(self, name: str, at: str) -> Client:
         return await connect(str(self._addresses[at]), name=name)
 
+    async def welcomed(self, client: Client, at: str) -> None:
+        """Wait until a client has told its broker everything again."""
+        connections = self.servers[at]._connections
+        await until(lambda: client.name in connections and client._opened is not None)
+        await until(lambda: client._client.settled)
+
     @property
     def quiet(self) -> bool:
         for server in self.servers.values():

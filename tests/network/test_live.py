@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 from tests.conftest import LONG
+from tests.network.forked import Forked
 from tests.network.live import ANY, Net, delivered, until
 from tidegate.errors import LinkError, SubscriptionError, TidegateError
 from tidegate.network.address import Address, read_address
@@ -68,18 +69,19 @@ class One:
 class History:
     """Clients that do things at random, and what they are owed."""
 
-    def __init__(self, net: Net, seed: int) -> None:
+    def __init__(self, net: Net | Forked, seed: int) -> None:
         self.net, self.random = net, Random(seed)
         self.clients: list[Client] = []
         self.wanted: dict[Subscription, tuple[Client, str, int]] = {}
 
-    async def play(self, steps: int) -> None:
+    async def play(self, steps: int, *, certain: bool = False) -> None:
+        """So many steps; something fails in each, if that is to be certain."""
         for i, name in enumerate(self.net.names):
             self.clients.append(await self.net.client(f"c{i}", name))
         for _ in range(steps):
             for _ in range(self.random.randint(1, 4)):
                 await self.change()
-            await self.fault()
+            await self.fault(self.random.random() * (0.55 if certain else 1))
             await self.net.settle()
             await self.probe()
         for client in self.clients:
@@ -102,8 +104,8 @@ class History:
             await client.cancel(subscription)
             del self.wanted[subscription]
 
-    async def fault(self) -> None:
-        drawn, name = self.random.random(), self.random.choice(self.net.names)
+    async def fault(self, drawn: float) -> None:
+        name = self.random.choice(self.net.names)
         if drawn < 0.3 and name in self.net.parents:
             self.net.cut(name)
         elif drawn < 0.55:
@@ -111,9 +113,7 @@ class History:
             await asyncio.sleep(self.random.random() / 20)
             await self.net.start(name)
             place = self.net.names.index(name)
-            client, server = self.clients[place], self.net.servers[name]
-            await until(lambda: client.name in server._connections and client._opened is not None)
-            await until(lambda: client._client.settled)
+            await self.net.welcomed(self.clients[place], name)
 
     async def probe(self) -> None:
         """Events now reach exactly those that want them, once."""
@@ -147,6 +147,18 @@ def test_the_contract_holds_over_sockets(seed: int, tmp_path: Path) -> None:
             await History(net, seed).play(12 if LONG else 5)
 
     play(story())
+
+
+@pytest.mark.parametrize("seed", range(40 if LONG else 2))
+def test_the_contract_holds_between_processes(seed: int, tmp_path: Path) -> None:
+    async def story() -> None:
+        random = Random(seed)
+        parents = [random.randrange(i) for i in range(1, random.randint(3, 7) if LONG else 3)]
+        policy = random.choice(["simple", "covering", "merging"])
+        async with Forked(parents, tmp_path, policy) as net:
+            await History(net, seed).play(10 if LONG else 4, certain=True)
+
+    play(story(), seconds=300.0)
 
 
 # -- clients

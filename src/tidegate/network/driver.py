@@ -336,6 +336,7 @@ class Driver:
                     "name": link.name,
                     "client": link.client,
                     "up": link.up,
+                    "ready": link.ready,
                     "entries": len(routing.wanted.of(link.name)),
                     "forwarded": len(link.wanted.active),
                     "unacknowledged": len(link.stream.unacknowledged),
