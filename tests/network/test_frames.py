@@ -181,7 +181,8 @@ def test_filters_of_one_text_are_columns_and_stay_of_one_text() -> None:
 
 
 def test_filters_of_one_text_without_parameters_are_no_columns() -> None:
-    message = Change(1, add=tuple(Entry(i, KIND.parse("price < 5")) for i in (1, 2)))
+    template = KIND.template("price < 5")
+    message = Change(1, add=tuple(Entry(i, template.bind({})) for i in (1, 2)))
     sent = control_frame(message, KIND)
     assert read_control(sent[HEAD.size :], KIND, known) == message
 
