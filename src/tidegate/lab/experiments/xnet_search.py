@@ -10,11 +10,13 @@ covers a pattern (⊆ in the thesis), *contained* what it covers (⊇).
 """
 
 from itertools import islice, pairwise
+from math import log
 from typing import Final
 
 from tidegate.documents.meaning import pattern_of
 from tidegate.documents.parser import parse
 from tidegate.lab.experiments.experiment import (
+    BAND,
     Claim,
     Experiment,
     Plot,
@@ -113,6 +115,28 @@ def _branches(rows: Rows) -> Verdict:
     return Verdict.of([each > 1 for each in change.values()], told)
 
 
+def _turns(rows: Rows) -> Verdict:
+    plain = rows.where(branching=BRANCHING)
+    change = {}
+    for mode in MODES:
+        curve = [each.mean for each in plain.curve("ellipsis", mode)]
+        change[mode] = curve[-1] / curve[0], curve[-1] / curve[-2]
+    suffers = max(change, key=lambda mode: change[mode][0])
+    over_all, at_last = change[suffers]
+    told = f"{suffers}: {over_all:.2f} times over all, {at_last:.2f} times in the last step"
+    return Verdict.of([over_all > 1, at_last < 1], told)
+
+
+def _linear(rows: Rows) -> Verdict:
+    met, told = [], []
+    for mode in MODES:
+        curve = rows.curve("patterns", mode)
+        times = log(curve[-1].mean / curve[0].mean) / log(float(curve[-1].x) / float(curve[0].x))
+        met.append(abs(times - 1) <= 2 * BAND)
+        told.append(f"{mode} N^{times:.2f}")
+    return Verdict.of(met, ", ".join(told))
+
+
 def _much_smaller(rows: Rows) -> Verdict:
     times = [
         rows.where(patterns=n).mean("nodes") / rows.where(patterns=n).mean("tree")
@@ -167,6 +191,9 @@ SEARCH = Experiment(
         Claim("xnet-search-fast", _fast),
         Claim("xnet-search-hundred-times", _hundred_times, "Ours asks one by one without parsing."),
         Claim("xnet-contain-slower", _contain_slower),
+        Claim(
+            "xnet-table6.7", _linear, "Ours looks at what is near in the tree, not at all of it."
+        ),
     ),
 )
 
@@ -223,6 +250,7 @@ INFLUENCE = Experiment(
     ),
     (
         Claim("xnet-ellipsis-opposite", _opposite),
+        Claim("xnet-ellipsis-turns", _turns),
         Claim("xnet-fewer-branches", _branches),
     ),
 )
