@@ -3,5 +3,6 @@
 - `code`: which code, and which machine, a row comes from
 - `results`: rows on disk, one Parquet file for each point and seed
 - `tasks`: what has to be computed, and how one task does it
-- `job`: all of it as one Spark job, the only module of the lab that knows Spark
+- `job`: all of it as one Spark job
+- `frames`: workloads as Spark DataFrames; this and `job` are what knows Spark in the lab
 """

@@ -12,5 +12,6 @@ reason.
 - `redundant`: rules of which it is known what is redundant; `mixed`: rules as people write them
 - `dtds`: types of documents; `xml_documents`: documents of them; `xml_patterns`: subscriptions to
   these; `xml_paths`: paths, with predicates and branches, as another generator makes them
+- `streams`: any of them in tables of bounded size, each made by itself, however many there are
 - `sources`: those of them that a scenario of the simulator can name
 """

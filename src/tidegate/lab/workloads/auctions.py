@@ -252,18 +252,20 @@ def auctions(
     seed: int = 1,
     classes: Sequence[int] = CLASSES,
     market: Market | None = None,
+    part: int = 0,
 ) -> Auctions:
     """Subscriptions of these classes, each as likely as the others.
 
     An event matches 0.028% of the subscriptions of class 1, 0.015% of class 2 and 0.24% of class 3.
     Of 200,000 subscriptions of one class, at least one matches 30%, 26% and 44% of the events.
+    Each `part` has others on the same market.
 
     >>> workload = auctions(1_000, seed=1, classes=[1])
     >>> print(next(workload.filters()))
     title = ... AND format = ... AND ((price < ... AND bids < ...) OR (price < ... AND ...))
     """
     books = Books(market or Market(), seed)
-    random = np.random.default_rng([seed, 2])
+    random = np.random.default_rng([seed, 2, part] if part else [seed, 2])
     chosen = random.choice(np.array(classes, np.int8), count)
     seen = {name: np.sort(column) for name, column in books.offers(random, _SEEN).items()}
     values = {}

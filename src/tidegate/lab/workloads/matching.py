@@ -124,13 +124,14 @@ class Padres:
         return _points(events)
 
 
-def padres(count: int, predicates: int, seed: int) -> Padres:
+def padres(count: int, predicates: int, seed: int, part: int = 0) -> Padres:
     """Conjunctions of 2 to 6 predicates on distinct attributes, from a pool of so many.
 
     `PADRES_B` predicates are the workload padres-b, `PADRES_A` padres-a. All sizes, attributes, and
     predicates of an attribute are equally likely, and so are, in the pool, the operators
     `= < > <= >=` and the constants 0 to 999. About 5.3% of the subscriptions match an event that is
-    uniform on all attributes; how many exactly depends on the pool.
+    uniform on all attributes; how many exactly depends on the pool. Each `part` has others of the
+    same pool.
 
     >>> workload = padres(1_000, PADRES_A, seed=1)
     >>> len(workload), len(set(workload.pool.predicates))
@@ -142,6 +143,7 @@ def padres(count: int, predicates: int, seed: int) -> Padres:
     """
     random = np.random.default_rng(seed)
     pool = draw_pool(random, predicates)
+    random = np.random.default_rng([seed, part]) if part else random
     order = np.argsort(random.random((count, len(ATTRIBUTES)), np.float32), axis=1)[:, :6]
     parts = (order * pool.each + random.integers(0, pool.each, order.shape)).astype(np.int32)
     sizes = random.integers(2, 6, count, endpoint=True)
@@ -187,14 +189,15 @@ class Trees:
         return _points(events)
 
 
-def trees(count: int, seed: int) -> Trees:
+def trees(count: int, seed: int, part: int = 0) -> Trees:
     """Trees of 6 to 12 predicates, AND and OR in turn on up to five levels.
 
     The root is an AND of two to four predicates and one or two ORs, each of predicates and of ANDs
     of two or three parts, one of which may be an OR again; 400 shapes are drawn, about 260 of which
     are distinct. The predicates come from a pool of 5,000, drawn as that of `padres`, but that a
     tenth of its equalities is negated (`!=`, a NOT pushed to its predicate). About 4.8% of the
-    subscriptions match an event that is uniform on all attributes.
+    subscriptions match an event that is uniform on all attributes. Each `part` has others of the
+    same pool and shapes.
 
     >>> workload = trees(1_000, seed=1)
     >>> print(next(workload.filters()))
@@ -203,6 +206,7 @@ def trees(count: int, seed: int) -> Trees:
     random = np.random.default_rng(seed)
     pool = draw_pool(random, PADRES_B, negations=0.1)
     shapes = tuple(_shape(random, 6 + k % 7) for k in range(SHAPES))
+    random = np.random.default_rng([seed, part]) if part else random
     chosen = random.integers(0, SHAPES, count, dtype=np.int32)
     leaves = random.integers(0, PADRES_B, (count, 12), dtype=np.int32)
     return Trees(_integer_schema(), pool, shapes, chosen, leaves, seed)

@@ -161,8 +161,20 @@ def rules(count: int, seed: int, rows: int = ROWS) -> Iterator[pa.Table]:
     (1000, True)
     """
     for number, start in enumerate(range(0, count, rows)):
-        drawing = _Drawing(f"{seed} rules {number}")
-        yield _table(start, [drawing.rule(seed) for _ in range(min(rows, count - start))])
+        yield rules_of(number, start, min(rows, count - start), seed)
+
+
+def rules_of(part: int, start: int, rows: int, seed: int) -> pa.Table:
+    """So many subscriptions of one table of them, whose ids count from a number."""
+    drawing = _Drawing(f"{seed} rules {part}")
+    return _table(start, [drawing.rule(seed) for _ in range(rows)])
+
+
+def parameters(seed: int) -> dict[str, pa.DataType]:
+    """All parameters that a seed's templates have, and their types."""
+    drawing = _Drawing("parameters")
+    names = {name for k in range(TEMPLATES) for name in drawing.row(k, seed)[1]}
+    return {name: _ARROW[name.rstrip("0123456789")] for name in sorted(names)}
 
 
 def events(count: int, seed: int, rows: int = ROWS) -> Iterator[pa.Table]:
@@ -173,14 +185,18 @@ def events(count: int, seed: int, rows: int = ROWS) -> Iterator[pa.Table]:
     (100, 20)
     """
     for number, start in enumerate(range(0, count, rows)):
-        random = np.random.default_rng([seed, number])
-        size = min(rows, count - start)
-        columns = {}
-        for name, own in _ATTRIBUTES.items():
-            values = own.values(random, size)
-            there = pa.array(random.random(size) >= own.absent)
-            columns[name] = pc.if_else(there, values, pa.scalar(None, values.type))
-        yield pa.table(columns)
+        yield events_of(number, min(rows, count - start), seed)
+
+
+def events_of(part: int, rows: int, seed: int) -> pa.Table:
+    """So many events of one table of them."""
+    random = np.random.default_rng([seed, part])
+    columns = {}
+    for name, own in _ATTRIBUTES.items():
+        values = own.values(random, rows)
+        there = pa.array(random.random(rows) >= own.absent)
+        columns[name] = pc.if_else(there, values, pa.scalar(None, values.type))
+    return pa.table(columns)
 
 
 def write_events(folder: Path, count: int, seed: int) -> None:
@@ -218,6 +234,10 @@ class _Drawing:
         if self._values.random() >= FROM_TEMPLATES:
             return self._text(), {}
         (template,) = self._values.choices(range(TEMPLATES), _USAGE)
+        return self.row(template, seed)
+
+    def row(self, template: int, seed: int) -> _Rule:
+        """A row of a template."""
         self._shape, self._parameters = Random(f"{seed} template {template}"), {}
         row = self._text(), self._parameters
         self._shape, self._parameters = self._values, None

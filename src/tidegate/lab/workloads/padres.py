@@ -88,11 +88,15 @@ def set_b(count: int = SUBSCRIPTIONS, seed: int = SEED, choices: Choices | None 
     return conjunctions(count, DISTINCT_B, seed, choices or Choices())
 
 
-def conjunctions(count: int, distinct: int, seed: int, choices: Choices) -> Padres:
-    """Conjunctions of predicates on distinct attributes, from a pool of so many."""
+def conjunctions(count: int, distinct: int, seed: int, choices: Choices, part: int = 0) -> Padres:
+    """Conjunctions of predicates on distinct attributes, from a pool of so many.
+
+    Each `part` has others of the same pool.
+    """
     random = np.random.default_rng([seed, distinct])
     values = choices.values or fewest_values(distinct)
     pool = draw_pool(random, distinct, values=values, trivial=False)
+    random = np.random.default_rng([seed, distinct, part]) if part else random
     sizes = random.integers(choices.fewest, choices.most, count, endpoint=True)
     asked = _attributes(random, count, choices)
     parts = _predicates(random, pool, asked, choices)

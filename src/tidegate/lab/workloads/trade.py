@@ -112,14 +112,14 @@ class Trade:
         }
 
 
-def trade(count: int, seed: int) -> Trade:
+def trade(count: int, seed: int, part: int = 0) -> Trade:
     """Alert rules on 5,000 symbols, popular by Zipf's law with exponent 1.1.
 
     A rule names a symbol and a range of prices, at most 1.43% of the symbol's own price wide, about
     a price that it watches for. 30% ask for more than a volume, 30% for a venue, 20% for a side,
     independently. Prices of events and those watched for are normal about the symbol's own with a
     deviation of 5%, in whole cents. About 0.084% of the subscriptions match an event: 840 of a
-    million.
+    million. Each `part` has other rules on the same symbols.
 
     >>> workload = trade(1_000, seed=1)
     >>> workload.table().column_names
@@ -128,6 +128,7 @@ def trade(count: int, seed: int) -> Trade:
     random = np.random.default_rng(seed)
     own = np.clip(100 * np.exp(random.normal(np.log(80), 0.6, SYMBOLS)), 1_000, 45_000)
     centres = own.astype(np.int64)
+    random = np.random.default_rng([seed, part]) if part else random
     symbols = _zipf(random, count)
     watched = _prices(random, centres[symbols])
     reach = (watched * random.random(count) * WIDTH / 2).astype(np.int64)
