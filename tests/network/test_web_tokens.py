@@ -86,6 +86,7 @@ OURS = WebTokens(("ES256",), public(EC), "us", "tidegate")
         ("EdDSA", ED, public(ED)),
         ("HS256", SECRET, SECRET),
     ],
+    ids=["ES256", "RS256", "PS512", "EdDSA", "HS256"],  # keys are others in each process
 )
 def test_a_good_token_says_who_it_is(algorithm: str, key: Any, known: bytes) -> None:
     token = signed(key, algorithm)
@@ -257,6 +258,18 @@ def test_mistakes_are_noticed(
         (("RS256",), public(EC), "no key for RS256"),
         (("ES256",), b"nonsense", "no key for ES256"),
         (("EdDSA",), b"", "no key for EdDSA"),
+    ],
+    ids=[
+        "no algorithm",
+        "none",
+        "none beside another",
+        "a signature and a secret",
+        "two families",
+        "a short secret",
+        "a public key as a secret",
+        "a key of another family",
+        "nonsense",
+        "nothing",
     ],
 )
 def test_keys_and_algorithms_fit_each_other(
