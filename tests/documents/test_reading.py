@@ -11,11 +11,12 @@ from hypothesis import strategies as st
 from lxml import etree
 
 from tests import ROOT
+from tidegate.documents import tree
 from tidegate.documents.reading.documents import Documents
 from tidegate.documents.reading.limits import LIMITS, Limits
 from tidegate.documents.reading.reader import Reader, read_documents
 from tidegate.documents.reading.rows import rows_of
-from tidegate.errors import TidegateError
+from tidegate.errors import DocumentError, TidegateError
 
 LONG = os.environ.get("TIDEGATE_LONG") == "1"
 LARGE = Limits(size=2**28, depth=2**17, attributes=2**21)
@@ -206,6 +207,7 @@ def test_encodings_are_read_as_declared(declared: str, codec: str) -> None:
     assert not read.refused
     assert read.attributes(0) == {"b": word}
     assert read.value(0) == word
+    assert tree.read(document.encode(codec)).value == word
 
 
 def test_a_text_is_what_it_is_whatever_it_declares() -> None:
@@ -330,6 +332,13 @@ def test_many_names_are_told_apart() -> None:
     assert [read.attributes(e + 1) for e in (0, 17, 4_999)] == [
         {f"a{n}": str(n)} for n in (0, 17, 4_999)
     ]
+
+
+@pytest.mark.parametrize("kind", [LIES, HOSTILE, {n: own for n, (own, _) in LIMITED.items()}])
+def test_the_plain_way_to_a_document_refuses_what_this_one_refuses(kind: dict[str, bytes]) -> None:
+    for document in kind.values():
+        with pytest.raises(DocumentError):
+            tree.read(document)
 
 
 DATA = ROOT.parent / "shared" / "data" / "xml" / "nitf-documents.tar.gz"

@@ -227,6 +227,7 @@ def test_a_filter_with_too_many_parts_is_left_as_it_is() -> None:
     assert parts(large.xpath) > MOST_PARTS
     assert pruner.courses([large]).lengths.tolist() == [0]
     assert pruner.courses([KIND.parse("/a" + "[b/c]" * 20)]).lengths[0] > 0
+    assert pruner.mergers({1: large, 2: large}, 1.0, None) == []
 
 
 def test_what_was_remembered_and_forgotten_is_found_again(monkeypatch: pytest.MonkeyPatch) -> None:

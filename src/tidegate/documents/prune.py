@@ -41,7 +41,7 @@ from tidegate.documents.syntax import (
 from tidegate.documents.widen import FIRST, counted, implied, may_be_empty
 from tidegate.documents.xpath import XPath
 
-MOST_PARTS: Final = 100
+MOST_PARTS: Final = 50
 """Parts of an expression that is pruned; larger ones are left as they are."""
 
 

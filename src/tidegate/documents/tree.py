@@ -2,17 +2,17 @@
 
 A document as XPath sees it: elements with attributes, and with elements and texts below them.
 Comments and processing instructions are not kept, but what they part are two texts. This is the
-slow and obvious way to a document, for single questions and as the reference of the fast one.
+slow and obvious way to a document, for single questions and as the reference of the fast one. What
+that one (`reading`) refuses is refused here, too.
 """
 
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any
 from xml.parsers import expat
 
+from tidegate.documents.reading.limits import LIMITS
+from tidegate.documents.reading.prolog import UnreadableError, prepared
 from tidegate.errors import DocumentError
-
-MAX_DEPTH: Final = 256
-"""Levels of elements that a document may have."""
 
 
 @dataclass(slots=True, eq=False)
@@ -58,7 +58,7 @@ def read(document: bytes | str) -> Element:
     ['b']
     """
     reader = _Reader()
-    parser = expat.ParserCreate(None if isinstance(document, bytes) else "utf-8", "}")
+    parser = expat.ParserCreate("utf-8", "}")
     parser.SetParamEntityParsing(expat.XML_PARAM_ENTITY_PARSING_NEVER)
     parser.buffer_text = True
     parser.ordered_attributes = True
@@ -70,7 +70,13 @@ def read(document: bytes | str) -> Element:
     parser.EntityDeclHandler = reader.refuse_entity
     parser.SkippedEntityHandler = reader.refuse_unknown
     try:
-        parser.Parse(document if isinstance(document, bytes) else document.encode(), True)
+        is_text = isinstance(document, str)
+        plain = document.encode() if isinstance(document, str) else document
+        if len(plain) > LIMITS.size:
+            raise UnreadableError(f"it has {len(plain):,} bytes; {LIMITS.size:,} are allowed")
+        parser.Parse(prepared(plain, is_text=is_text, most=LIMITS.size), True)
+    except UnreadableError as error:
+        raise DocumentError(f"the document cannot be read: {error}") from None
     except (expat.ExpatError, UnicodeEncodeError) as error:
         raise DocumentError(f"the document is not well-formed: {error}") from None
     return reader.root
@@ -88,8 +94,12 @@ class _Reader:
 
     def begin(self, name: str, attributes: list[str]) -> None:
         self._depth += 1
-        if self._depth > MAX_DEPTH:
-            raise DocumentError(f"the document is more than {MAX_DEPTH} levels deep")
+        if self._depth > LIMITS.depth:
+            raise DocumentError(f"the document is more than {LIMITS.depth} levels deep")
+        if len(attributes) > 2 * LIMITS.attributes:
+            raise DocumentError(f"an element has more than {LIMITS.attributes:,} attributes")
+        if any(len(each.encode()) > LIMITS.name for each in (name, *attributes[::2])):
+            raise DocumentError(f"a name has more than {LIMITS.name:,} bytes")
         pairs = zip(attributes[::2], attributes[1::2], strict=True)
         self._time += 1
         element = Element(_expanded(name), {_expanded(n): v for n, v in pairs}, self._open)

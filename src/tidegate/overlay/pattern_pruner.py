@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final, TypeAlias
 
-from tidegate.documents.prune import comparisons, gives_way, merged, with_others
+from tidegate.documents.prune import MOST_PARTS, comparisons, gives_way, merged, parts, with_others
 from tidegate.documents.syntax import Comparison, Condition, Exists, Expression, Path, Step
 from tidegate.documents.xpath import XPath
 from tidegate.overlay.filter import Event, Filter, Merger, Plain
@@ -160,7 +160,7 @@ class PatternPruner:
         groups: dict[tuple[str, bool], list[int]] = {}
         for number, f in filters.items():
             xpath = expression_of(f)
-            if len(xpath.expression.paths) == 1:
+            if len(xpath.expression.paths) == 1 and parts(xpath) <= MOST_PARTS:
                 groups.setdefault((self._rarest(xpath), xpath.ordered), []).append(number)
         found = []
         for numbers in groups.values():
