@@ -24,6 +24,8 @@ from typing import Any, TypeAlias
 
 Triple: TypeAlias = tuple[Any, int, int]
 Covers: TypeAlias = Callable[[Any, Any], bool]
+Choose: TypeAlias = Callable[[Any, list[Any]], Any]
+"""Which of several containers a subscription is to hang under, which the thesis leaves open."""
 
 
 @dataclass
@@ -56,10 +58,11 @@ class Entry:
 class View:
     """The table of one node, as it counts for one link up."""
 
-    def __init__(self, covers: Covers, *, consumer: bool) -> None:
+    def __init__(self, covers: Covers, *, consumer: bool, choose: Choose | None = None) -> None:
         self.entries: dict[Any, Entry] = {}
         self._covers = covers
         self._consumer = consumer
+        self._choose = choose or (lambda s, containers: containers[0])
 
     # -- substitution trees
 
@@ -83,8 +86,8 @@ class View:
         self.entries[by].r += entry.own + entry.r
 
     def _container(self, s: Any) -> Any:
-        tops = (x for x, e in self.entries.items() if e.p is None and self.contains(x, s))
-        return next(tops, None)
+        tops = [x for x, e in self.entries.items() if e.p is None and self.contains(x, s)]
+        return self._choose(s, tops) if tops else None
 
     # -- advertisements
 
@@ -218,13 +221,19 @@ class Net:
     `said` notes what was sent from whom to whom.
     """
 
-    def __init__(self, links: Iterable[tuple[str, str]], covers: Covers) -> None:
+    def __init__(
+        self,
+        links: Iterable[tuple[str, str]],
+        covers: Covers,
+        choose: Callable[[str, str], Choose | None] = lambda node, up: None,
+    ) -> None:
         self.views: dict[str, dict[str, View]] = {}
         self.said: list[tuple[str, str, list[Triple]]] = []
         self._covers = covers
         for one, other in links:
             for here, there in ((one, other), (other, one)):
-                self.views.setdefault(here, {})[there] = View(covers, consumer=False)
+                view = View(covers, consumer=False, choose=choose(here, there))
+                self.views.setdefault(here, {})[there] = view
         self.consumers = {name: View(covers, consumer=True) for name in self.views}
 
     def register(self, home: str, s: Any, n: int = 1) -> None:
