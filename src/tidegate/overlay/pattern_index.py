@@ -35,11 +35,14 @@ class _Containment:
         self._search = XSearch()
         self._slots: dict[int, list[int]] = {}
         self._numbers: dict[int, int] = {}
+        self._never: set[int] = set()  # expressions that have no pattern
         self._next = 0
 
     def add(self, number: int, expression: XPath) -> None:
         self.expressions[number] = expression
         self._slots[number] = []
+        if not expression.patterns:
+            self._never.add(number)
         for pattern in expression.patterns:
             self._search.add(self._next, pattern)
             self._slots[number].append(self._next)
@@ -48,16 +51,17 @@ class _Containment:
 
     def remove(self, number: int) -> None:
         del self.expressions[number]
+        self._never.discard(number)
         for slot in self._slots.pop(number):
             self._search.remove(slot)
             del self._numbers[slot]
 
     def containing(self, expression: XPath) -> list[int]:
         """Those that cover an expression."""
-        found = set(self.expressions)
-        for pattern in expression.patterns:
-            found &= self._covering(pattern)
-        return sorted(found)
+        if not expression.patterns:
+            return sorted(self.expressions)
+        first, *others = map(self._covering, expression.patterns)
+        return sorted(first.intersection(*others))
 
     def contained(self, expression: XPath) -> list[int]:
         """Those that an expression covers."""
@@ -66,7 +70,7 @@ class _Containment:
             slots |= self._search.contained(pattern)
         candidates = {self._numbers[slot] for slot in slots}
         found = [n for n in candidates if all(slot in slots for slot in self._slots[n])]
-        return sorted(found + [n for n, own in self._slots.items() if not own])
+        return sorted([*found, *self._never])
 
     def covers_each(self, expression: XPath) -> bool:
         """Whether each pattern of an expression is covered by one of some expression here."""
@@ -77,28 +81,50 @@ class _Containment:
 
 
 class PatternIndex:
-    """A `FilterIndex` of patterns."""
+    """A `FilterIndex` of patterns.
+
+    Many are only asked who covers whom, or only about documents. So a pattern is put into what
+    answers a question when that is first asked.
+    """
 
     def __init__(self) -> None:
-        self._containment = _Containment()
+        self._expressions: dict[int, XPath] = {}
         self._outermost: dict[str, set[int]] = {}
+        self._related = _Containment()
+        self._unrelated: dict[int, None] = {}  # that it has not been told of
         self._documents: DocumentIndex | None = None
+        self._unread: dict[int, None] = {}  # that this has not been told of
 
     def __len__(self) -> int:
-        return len(self._containment.expressions)
+        return len(self._expressions)
+
+    @property
+    def _containment(self) -> _Containment:
+        """Who covers whom, of all patterns."""
+        for number in self._unrelated:
+            self._related.add(number, self._expressions[number])
+        self._unrelated.clear()
+        return self._related
+
+    @property
+    def _matching(self) -> DocumentIndex | None:
+        """What a document matches, of all patterns; None as long as they are few."""
+        if self._documents is None:
+            if len(self) <= _FEW:
+                return None
+            self._documents = DocumentIndex()
+        for number in self._unread:
+            self._documents.add(number, self._expressions[number])
+        self._unread.clear()
+        return self._documents
 
     def add(self, number: int, f: Filter, /) -> None:
         """Take in a filter under a number that is free."""
         expression = expression_of(f)
-        self._containment.add(number, expression)
+        self._expressions[number] = expression
+        self._unrelated[number] = self._unread[number] = None
         for name in _outermost(expression):
             self._outermost.setdefault(name, set()).add(number)
-        if self._documents is not None:
-            self._documents.add(number, expression)
-        elif len(self) > _FEW:
-            self._documents = DocumentIndex()
-            for each, own in self._containment.expressions.items():
-                self._documents.add(each, own)
 
     def update(self, number: int, f: Filter, /) -> None:
         """Put another filter in the place of the one with this number."""
@@ -107,23 +133,29 @@ class PatternIndex:
 
     def remove(self, number: int, /) -> None:
         """Forget the filter with this number."""
-        for name in _outermost(self._containment.expressions[number]):
+        for name in _outermost(self._expressions.pop(number)):
             self._outermost[name].discard(number)
             if not self._outermost[name]:
                 del self._outermost[name]
-        self._containment.remove(number)
-        if self._documents is not None:
+        if number in self._unrelated:
+            del self._unrelated[number]
+        else:
+            self._related.remove(number)
+        if number in self._unread:
+            del self._unread[number]
+        elif self._documents is not None:
             self._documents.remove(number)
 
     def match(self, event: Event, /) -> list[int]:
         """The filters that match a document."""
-        if self._documents is not None:
+        documents = self._matching
+        if documents is not None:
             try:
-                return [int(number) for number in self._documents.match(event)]
+                return [int(number) for number in documents.match(event)]
             except DocumentError:
                 pass  # larger than the index reads at once
         root = tree(event)
-        return [n for n, own in self._containment.expressions.items() if own.matches(root)]
+        return [n for n, own in self._expressions.items() if own.matches(root)]
 
     def match_batch(self, events: Sequence[Event], /) -> list[Pairs]:
         """The filters that match each of many events."""
@@ -142,10 +174,10 @@ class PatternIndex:
         expression = expression_of(f)
         names = _outermost(expression)
         if ANY in names:
-            near = set(self._containment.expressions)
+            near = set(self._expressions)
         else:
             near = set().union(*(self._outermost.get(name, ()) for name in (*names, ANY)))
-        known = self._containment.expressions
+        known = self._expressions
         return sorted(number for number in near if known[number].overlaps(expression))
 
 
