@@ -14,6 +14,7 @@ this machine.
 
 from __future__ import annotations
 
+import os
 import tempfile
 import time
 from pathlib import Path
@@ -33,7 +34,8 @@ if TYPE_CHECKING:
 
     from tidegate.lab.experiments.xroute_overlay import Consumers
 
-POPULATIONS = (1_000, 5_000)
+LARGE = int(os.environ.get("TIDEGATE_XROUTE", "5000")) >= 20_000  # as `xroute` reads it
+POPULATIONS = (1_000, 5_000) if LARGE else (1_000,)
 CRASHES = (60, 300)  # seconds
 SHARE = 0.03  # of the crash, at most
 RECORDS = 200

@@ -13,7 +13,7 @@ first thousand covers all others, which its tables exclude.
 import re
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from random import Random
 from typing import Final
@@ -93,6 +93,16 @@ class Overlay:
         self.registered[consumer][self._next] = f
         self._change(consumer, Change(self._seq(consumer), add=(Entry(self._next, f),)))
         return self._next
+
+    def register_many(self, registered: Iterable[tuple[int, PatternFilter]]) -> None:
+        """Register patterns at consumers, those of one in one message."""
+        entries: dict[int, list[Entry]] = {}
+        for consumer, f in registered:
+            self._next += 1
+            self.registered[consumer][self._next] = f
+            entries.setdefault(consumer, []).append(Entry(self._next, f))
+        for consumer, own in entries.items():
+            self._change(consumer, Change(self._seq(consumer), add=tuple(own)))
 
     def register_timed(self, consumer: int, f: PatternFilter) -> tuple[str, int, float]:
         """What a registration is to its consumer's broker, its id, and how long it takes."""
