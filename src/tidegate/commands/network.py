@@ -44,6 +44,11 @@ def network(
         planned = load(scenario, None, SOURCES)
         if planned.kind.name != "attributes":
             raise TidegateError(f"{scenario}: processes take filters on attributes only")
+        if planned.topology.upstream or planned.settings.keep_events:
+            raise TidegateError(
+                f"{scenario}: brokers with parents or paths are described by a file each, and "
+                "processes do not keep events"
+            )
         names = list(planned.topology.names)
         ports = {name: port + place for place, name in enumerate(names)}
         for name in names:

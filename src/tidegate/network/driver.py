@@ -134,6 +134,8 @@ class Driver:
 
     def heard(self, link: str, came: Frame) -> None:
         """A frame has come on a link that is up; `FrameError` if it cannot have."""
+        if link not in self.broker.routing.links:
+            return  # it was left, and its connection is about to be closed
         if came.sort is Sort.EVENTS:
             part = look_at(came, self._limits.events)
             if bool(part.names) == self._is_client(link) and part.count:
@@ -293,7 +295,7 @@ class Driver:
     def _frames(self, effect: _OfOneLink) -> list[bytes]:
         kind = self.broker.kind
         match effect:
-            case Persist() | Connect():  # to a neighbour that has an address, there is a link
+            case Persist() | Connect():  # who is asked for is dialed as long as it is
                 return []
             case Disconnect():
                 return [frame(Sort.CLOSE, b"the brokers have parted")]

@@ -9,9 +9,18 @@ A file describes one broker:
     advertisements = false
     snapshot = 10000                  # inputs between one snapshot and the next
     slow = "cut"                      # clients that do not read: cut, drop or wait
+    parent = "b"                      # of neighbours; none: it has none, or is the root
+    backups = ["c"]                   # of neighbours, to turn to when the parent fails, in order
+    root = false                      # the others have parents, and it has none
+    patience = 10                     # seconds that a neighbour may be silent
+    forget = 60                       # seconds after which it is gone for good; else it never is
 
     [neighbours]
     b = "127.0.0.1:7401"
+
+    [paths.r]                         # in place of parents: to the root r, by name
+    up = ["b", "c"]                   # neighbours on the ways there; none at the root itself
+    down = ["d"]
 
     [limits]
     buffer = 67108864
@@ -64,6 +73,7 @@ from tidegate.overlay.filter import Kind
 from tidegate.overlay.policy import Choice
 from tidegate.overlay.settings import Settings
 from tidegate.overlay.storage import Keeper
+from tidegate.overlay.upstream import Parents, Paths
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,9 +106,10 @@ class Setup:
         return Guard(self.tls, brokers, self.clients, self.web, self.roles)
 
 
-_TEXTS = {"name", "listen", "storage", "policy", "slow"}
-_TABLES = {"neighbours", "limits", "tls", "roles", "clients", "jwt"}
-_KNOWN = _TEXTS | _TABLES | {"advertisements", "snapshot", "anywhere"}
+_TEXTS = {"name", "listen", "storage", "policy", "slow", "parent"}
+_TABLES = {"neighbours", "limits", "tls", "roles", "clients", "jwt", "paths"}
+_NUMBERS = {"snapshot", "patience", "forget", "window"}
+_KNOWN = _TEXTS | _TABLES | _NUMBERS | {"advertisements", "anywhere", "backups", "root"}
 _TLS = {"certificate", "key", "authority"}
 
 
@@ -123,7 +134,7 @@ def read_setup(path: Path, kind: Attributes) -> Setup:
         {name: read_address(each) for name, each in table.get("neighbours", {}).items()},
         Path(table["storage"]) if "storage" in table else None,
         Choice(table.get("policy", "covering")),
-        Settings(advertisements=table.get("advertisements", False)),
+        _read_settings(path, table),
         changed(Limits(), table.get("limits", {})),
         table.get("snapshot", 10_000),
         table.get("anywhere", False),
@@ -145,7 +156,9 @@ def _check(path: Path, table: dict[str, Any]) -> None:
             if key in _TEXTS
             else isinstance(value, dict)
             if key in _TABLES
-            else type(value) is (int if key == "snapshot" else bool)
+            else _is_names(value)
+            if key == "backups"
+            else type(value) is (int if key in _NUMBERS else bool)
         )
         if not right:
             raise TidegateError(f"{path}: {key} cannot be {value!r}")
@@ -156,6 +169,45 @@ def _check(path: Path, table: dict[str, Any]) -> None:
         for key, value in table.get(part, {}).items():
             if type(value) not in ((str,) if part == "neighbours" else (int, float)):
                 raise TidegateError(f"{path}: {part}.{key} cannot be {value!r}")
+
+
+def _read_settings(path: Path, table: dict[str, Any]) -> Settings:
+    """What is the same for all brokers, and who is above this one."""
+    given = {key: table[key] for key in ("patience", "forget", "window") if key in table}
+    upstream = _read_upstream(path, table)
+    neighbours = table.get("neighbours", {})
+    for name in upstream.known if isinstance(upstream, Parents) else ():
+        if name not in neighbours:
+            raise TidegateError(f"{path}: {name} may be above, and is none of the neighbours")
+    advertisements = table.get("advertisements", False)
+    return Settings(advertisements=advertisements, upstream=upstream, **given)
+
+
+def _read_upstream(path: Path, table: dict[str, Any]) -> Parents | Paths | None:
+    """Who is above the broker, if that is said."""
+    rooted = [key for key in ("parent", "backups", "root") if table.get(key)]
+    paths = table.get("paths", {})
+    if rooted and paths:
+        raise TidegateError(f"{path}: a broker has {rooted[0]} or paths, not both")
+    if "root" in rooted and "parent" in rooted:
+        raise TidegateError(f"{path}: the root has no parent")
+    if rooted:
+        return Parents(table.get("parent"), tuple(table.get("backups", ())))
+    for root, ways in paths.items():
+        listed = isinstance(ways, dict) and ways.keys() <= {"up", "down"}
+        if not (listed and all(map(_is_names, ways.values()))):
+            raise TidegateError(f"{path}: paths.{root} has up and down, lists of neighbours")
+    if not paths:
+        return None
+    up, down = (
+        {root: tuple(ways.get(where, ())) for root, ways in paths.items()}
+        for where in ("up", "down")
+    )
+    return Paths(up, down)
+
+
+def _is_names(value: object) -> bool:
+    return isinstance(value, list) and all(type(name) is str for name in value)
 
 
 def _read_tls(path: Path, table: dict[str, Any]) -> Tls:

@@ -7,7 +7,9 @@ of the disk. Events are gathered (`gathering`).
 **Links.** A neighbour with an address is dialed, and dialed again when the connection is lost,
 after a time that grows from a tenth of a second to ten seconds, drawn at random so that not all
 come back at once. If both sides dial, the connection stays that was made by the one whose name
-comes first. A connection on which nothing has come for `limits.silence` seconds is taken for dead;
+comes first. Of brokers that may be above this one (`Settings.upstream`), only the parent is dialed,
+and a backup when the broker asks for it; neighbours that part close their connection. A connection
+on which nothing has come for `limits.silence` seconds is taken for dead;
 heartbeats see to it that a living one is not. A client that comes again takes the place of its
 earlier connection. When it has been gone for `limits.keep` seconds, what it wanted is removed.
 
@@ -39,6 +41,7 @@ from tidegate.network.pressure import Pressure, Slow
 from tidegate.overlay.broker import Broker
 from tidegate.overlay.messages import Restart, Tick
 from tidegate.overlay.storage import Keeper
+from tidegate.overlay.upstream import Parents
 
 TICK: Final = 1.0  # seconds
 _FIRST_PAUSE: Final = 0.1  # seconds before a neighbour is dialed again
@@ -67,10 +70,8 @@ class Server:
                 f"{listen} can be reached from other machines, and nobody is asked who they are:"
                 " listen on 127.0.0.1, give a certificate, or say that it may be (--anywhere)"
             )
-        if broker.settings.keep_events or broker.settings.upstream is not None:
-            raise TidegateError(
-                "a live broker has no scheme against failures yet: neither keep_events nor upstream"
-            )
+        if broker.settings.keep_events:
+            raise TidegateError("a live broker does not keep events: keep_events is for others")
         self.limits: Final = limits or Limits()
         self.address = listen  # where it listens, once it does
         self.driver: Final = Driver(broker, keeper, self.limits, self._send)
@@ -83,6 +84,8 @@ class Server:
         self._door = None if guard is None else guard.tls.for_listening()
         self._way = None if guard is None else guard.tls.for_linking()
         self._neighbours = dict(neighbours or {})
+        settings = broker.settings
+        self._parts = isinstance(settings.upstream, Parents) or settings.forget is not None
         self._tick = tick
         self._connections: dict[str, Connection] = {}  # of links that are up
         self._all: set[Connection] = set()
@@ -271,7 +274,9 @@ class Server:
         pause = _FIRST_PAUSE
         loop = asyncio.get_running_loop()
         while True:
-            if name not in self._connections:
+            if not self._dials(name):
+                pause = _FIRST_PAUSE
+            elif name not in self._connections:
                 made: Connection | None = None
                 with contextlib.suppress(OSError):
                     _, made = await loop.create_connection(
@@ -287,6 +292,18 @@ class Server:
             pause = min(2 * pause, _LONGEST_PAUSE)
             if name in self._connections:
                 pause = _FIRST_PAUSE
+
+    def _dials(self, name: str) -> bool:
+        """Whether there is to be a link: of those that may be above, to who is, or is asked."""
+        above = self.driver.broker.ties.failover
+        return above is None or above.above(name) or not above.knows(name)
+
+    def _part(self) -> None:
+        """Close connections to neighbours that the broker has left, or that have left it."""
+        known = self.driver.broker.routing.links
+        left = [x for name, x in self._connections.items() if name not in known]
+        for connection in left:
+            connection.close("the brokers have parted")
 
     # -- time
 
@@ -351,6 +368,8 @@ class Server:
         self._due = False
         try:
             self.driver.perform()
+            if self._parts:
+                self._part()
         except StorageError as error:
             self.failure = error
             self.stop()

@@ -76,6 +76,10 @@ class Failover(Tree):
         """Whether a link is to the parent, or to the one that may become it."""
         return link is not None and link in (self.parent, self.candidate)
 
+    def knows(self, link: str) -> bool:
+        """Whether a link may be above some time: to the first parent, or to a backup."""
+        return link in self._known.known
+
     # -- the way to the root
 
     @property
