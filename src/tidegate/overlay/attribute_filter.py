@@ -59,7 +59,7 @@ class AttributeFilter:
     def shape(self) -> str:
         """The tree without its constants."""
         if self._shape is None:
-            self._shape = intern(_outline(self.filter.tree))
+            self._shape = intern(_hollow(self.filter.tree))
         return self._shape
 
     @property
@@ -147,12 +147,12 @@ def _plainly_within(inner: Any, outer: Any) -> bool:
     return True
 
 
-def _outline(node: Node) -> str:
+def _hollow(node: Node) -> str:
     """A tree without its constants, as text: another one has another text."""
     if isinstance(node, Predicate):
         asked = f"{node.mode._value_} {node.operator._value_}"
         return f"[{asked} {len(node.constants)} {node.attribute!r}]"
     if isinstance(node, Truth):
         return str(node)
-    parts = ", ".join(map(_outline, node.parts))
+    parts = ", ".join(map(_hollow, node.parts))
     return f"{'AND' if isinstance(node, And) else 'OR'}({parts})"
