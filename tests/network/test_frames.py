@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.conftest import LONG
+from tidegate import Index
 from tidegate.errors import FrameError, TidegateError
 from tidegate.network.control_frames import UnreadableChangeError, control_frame, read_control
 from tidegate.network.driver import Driver
@@ -226,6 +227,30 @@ def test_openings() -> None:
     assert read_opening(Frame(Sort.OPENING, more)).name == "x"
 
 
+def test_a_change_that_is_said_again_is_not_refused() -> None:
+    """It may name what has gone since."""
+    sent: list[bytes] = []
+    broker = Broker("a", Attributes())
+    driver = Driver(broker, None, Limits(), lambda _, data: sent.extend(data))
+    driver.up("b", False)
+    cheap, cheaper = (KIND.template("price < :x").bind({"x": x}) for x in (5, 4))
+    changes = [
+        Change(1, add=(Entry(1, cheap),)),
+        Change(2, update=(Entry(1, cheaper),)),
+        Change(3, remove=(1,)),
+        Change(2, update=(Entry(1, cheaper),)),
+    ]
+    for change in changes:
+        driver.heard("b", body(control_frame(change, KIND)))
+    driver.perform()
+    answers = [read_control(body(data).body, KIND, known) for data in sent]
+    assert [each for each in answers if isinstance(each, Refuse)] == []
+    assert answers[-1] == Acknowledge(3)
+    driver.heard("b", body(control_frame(Change(4, update=(Entry(1, cheaper),)), KIND)))
+    driver.perform()
+    assert isinstance(read_control(body(sent[-2]).body, KIND, known), Refuse)
+
+
 # -- hostile bytes
 
 
@@ -264,7 +289,18 @@ def test_hostile_bytes_have_an_answer() -> None:
     assert sent
 
 
-def test_hostile_patterns_take_time_linear_in_the_text() -> None:
-    f = KIND.parse("text LIKE '" + "%_" * 200 + "x'")
-    assert not f.matches({"text": "a" * 20_000})
-    assert f.matches({"text": "a" * 20_000 + "x"})
+@pytest.mark.parametrize(
+    "pattern",
+    ["%_" * 200 + "x", "%a" * 200 + "b", "%" + "_a" * 100 + "%b", "%a_b" * 50, "%aab%"],
+    ids=["any", "one letter", "every other", "gaps", "plain"],
+)
+def test_hostile_patterns_take_time_linear_in_the_text(pattern: str) -> None:
+    """In a text of this size, anything worse would not come to an end."""
+    f, index = KIND.parse(f"text LIKE '{pattern}'"), Index()
+    index.add("hostile", f"text LIKE '{pattern}'")
+    long = "a" * 400_000
+    fitting = pattern.replace("%", long[:1_000]).replace("_", "a")
+    for text, fits in [(long, False), (long + fitting, True)]:
+        assert f.matches({"text": text}) == fits
+        assert index.match({"text": text}) == (["hostile"] if fits else [])
+        assert index.match_batch([{"text": text}]).num_rows == fits

@@ -206,7 +206,10 @@ class Driver:
         try:
             message = read_control(body, self.broker.kind, lambda of, n: self._known(link, of, n))
         except UnreadableChangeError as error:
-            self._refuse_change(link, error.of, error.seq, str(error))
+            if error.seq <= self.broker.routing.links[link].stream.heard:
+                self._handle(link, error.of(error.seq))  # said again: what it changed may have gone
+            else:
+                self._refuse_change(link, error.of, error.seq, str(error))
             return
         if isinstance(message, Publish):
             raise FrameError("events travel in frames of events")
