@@ -289,8 +289,9 @@ class Driver:
     def _deliveries(self, effect: DeliverRows) -> Iterable[tuple[str, bytes]]:
         """The frames of deliveries of a batch, and on which links they go."""
         batch, bounds = effect.batch, effect.bounds
-        for link, (first, last) in zip(effect.links, bounds.tolist(), strict=True):
-            self._count_out("deliveries", link, last - first)
+        counts = (bounds[:, 1] - bounds[:, 0]).tolist()
+        self.counted["deliveries"] += sum(counts)
+        self._went.update(dict(zip(effect.links, counts, strict=True)))
         columns = bounds, effect.rows, effect.starts, effect.subscriptions
         made = deliveries_frames(batch.numbers, batch.publishers, batch.carried, *columns)
         return zip(effect.links, made, strict=True)

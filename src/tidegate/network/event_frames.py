@@ -160,7 +160,7 @@ def _written(
     batch = kernels.Written(
         np.asarray(numbers, np.int64), payloads.starts, payloads.ends, payloads.octets
     )
-    handed = kernels.Handed(sort, bounds, rows, starts, subscriptions)
+    handed = kernels.Handed(int(sort), bounds, rows, starts, subscriptions)
     sizes = np.empty(len(bounds), np.int64)
     kernels.measure(batch, names, handed, sizes)
     places = np.zeros(len(sizes) + 1, np.int64)

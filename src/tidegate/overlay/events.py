@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidegate.errors import TidegateError
+from tidegate.overlay.fan_out import Goals
 from tidegate.overlay.filter import Event, Kind, Plain
 from tidegate.overlay.link import Link
 from tidegate.overlay.messages import (
@@ -232,17 +233,16 @@ class Events:
         effects: list[Effect] = []
         names, goals = self._routing.wanted.match_batch(events, rows)
         clients: list[int] = []
-        for i, name in enumerate(names):
+        for i, (name, first, last) in enumerate(zip(names, *_stretches(goals), strict=True)):
             link = self._routing.links[name]
-            wanted = goals.rows[goals.bounds[i] : goals.bounds[i + 1]]
             if not (link.client or self._carries(batch.publishers[0], origin, link)):
                 continue
             if not link.ready:
-                self._tally.undelivered += len(wanted)
+                self._tally.undelivered += last - first
             elif link.client:
                 clients.append(i)
             elif not self._policy.floods:
-                effects.append(SendRows(name, batch, wanted))
+                effects.append(SendRows(name, batch, goals.rows[first:last]))
         if clients:
             own = np.array(clients, np.int32)
             bounds = np.stack((goals.bounds[:-1][own], goals.bounds[1:][own]), axis=1)
@@ -311,3 +311,9 @@ class Events:
         """Know the numbers that another one knew."""
         for publisher, seen in state.items():
             self._seen[publisher] = Seen.restored(seen, self._window)
+
+
+def _stretches(goals: Goals) -> tuple[list[int], list[int]]:
+    """Where the rows of each link begin and end."""
+    bounds = goals.bounds.tolist()
+    return bounds[:-1], bounds[1:]
