@@ -6,44 +6,7 @@
 import pytest
 
 from tidegate.documents.xpath import parse_xpath
-
-NAMESPACES = {
-    "SOAP-ENV": "http://example.org/soap/envelope/",
-    "t": "some-URI",
-    "m": "Some-URI",
-}
-REQUEST = """<SOAP-ENV:Envelope
-  xmlns:SOAP-ENV="http://example.org/soap/envelope/"
-  SOAP-ENV:encodingStyle="http://example.org/soap/encoding/">
-  <SOAP-ENV:Header>
-    <t:Transaction xmlns:t="some-URI" SOAP-ENV:mustUnderstand="1">
-      5
-    </t:Transaction>
-  </SOAP-ENV:Header>
-  <SOAP-ENV:Body>
-    <m:GetLastTradePrice xmlns:m="Some-URI">
-      <Symbol>DEF</Symbol>
-    </m:GetLastTradePrice>
-  </SOAP-ENV:Body>
-</SOAP-ENV:Envelope>"""
-QUOTES = """<SOAP-ENV:Envelope xmlns:SOAP-ENV="http://example.org/soap/envelope/">
-  <SOAP-ENV:Body>
-    <Quotes>
-      <Stock><Symbol>DEF</Symbol><Price>22.50</Price></Stock>
-      <Stock><Symbol>GHI</Symbol><Price>12.50</Price></Stock>
-    </Quotes>
-  </SOAP-ENV:Body>
-</SOAP-ENV:Envelope>"""
-EXPRESSIONS = {
-    "i": ("//m:GetLastTradePrice/Symbol", True, False),
-    "ii": ("//m:GetLastTradePrice/Symbol[text()='DEF']", True, False),
-    "iii": ("/SOAP-ENV:Envelope/SOAP-ENV:Body/*/Symbol[text()='DEF']", True, False),
-    "iv": ("//t:Transaction/@SOAP-ENV:mustUnderstand", True, False),
-    "v": ("//t:Transaction[@SOAP-ENV:mustUnderstand=1]", True, False),
-    "vi": ("//Stock/Symbol[text()='GHI']", False, True),
-    "vii": ("//Stock/Price[text()>15]", False, True),
-    "viii": ("//Stock[Symbol/text()='GHI'][Price/text()>15]", False, False),
-}
+from tidegate.lab.experiments.thesis_texts import EXPRESSIONS, NAMESPACES, QUOTES, REQUEST
 
 
 @pytest.mark.parametrize("number", EXPRESSIONS)

@@ -1,6 +1,5 @@
 """XTrie as the paper has it: its table, and the documents that it finds."""
 
-import math
 import os
 from collections.abc import Callable
 from random import Random
@@ -13,12 +12,12 @@ from hypothesis import strategies as st
 
 from tests.documents.embedding import embeds
 from tests.documents.generate import NAMESPACES, Writer, document
-from tests.documents.test_thesis import EXPRESSIONS, QUOTES, REQUEST
-from tests.documents.test_thesis import NAMESPACES as SOAP
 from tidegate.documents.index import DocumentIndex
 from tidegate.documents.tree import read
 from tidegate.documents.xpath import XPath, parse_xpath
 from tidegate.errors import TidegateError
+from tidegate.lab.experiments.thesis_texts import EXPRESSIONS, QUOTES, REQUEST, TABLE
+from tidegate.lab.experiments.thesis_texts import NAMESPACES as SOAP
 from tidegate.papers.xtrie import decomposition, matching, substring_trie
 from tidegate.papers.xtrie.decomposition import Substring
 from tidegate.papers.xtrie.matching import Opened, Run
@@ -27,22 +26,6 @@ from tidegate.papers.xtrie.xtrie import XTrie
 
 LONG = os.environ.get("TIDEGATE_LONG") == "1"
 Mutation = Callable[[pytest.MonkeyPatch], None]
-
-# Figure 3.5 of the thesis: row above, Rel Level, rank, rows below, next. By its own definition, Rel
-# Level is wrong there in three rows: [3, ∞] in row 4, [3, 3] in row 10 and [2, 2] in row 11.
-FIGURE = [
-    (0, 2, math.inf, 1, 0, 0),
-    (0, 3, math.inf, 1, 0, 0),
-    (0, 2, 2, 1, 1, 0),
-    (3, 3, 3, 1, 0, 0),
-    (0, 2, math.inf, 1, 0, 0),
-    (0, 3, math.inf, 1, 0, 0),
-    (0, 3, math.inf, 1, 0, 10),
-    (0, 2, math.inf, 1, 0, 11),
-    (0, 1, math.inf, 1, 2, 0),
-    (9, 2, 2, 1, 0, 0),
-    (9, 1, 1, 2, 0, 0),
-]
 
 
 def thesis() -> XTrie:
@@ -67,7 +50,7 @@ def test_the_table_is_that_of_the_figure() -> None:
         table.add(number, root)
     rows = [table.row(number) for number in range(1, len(table.rows))]
     shown = [(r.above, r.least, r.most, r.rank, r.children, r.next) for r in rows]
-    assert shown == FIGURE
+    assert shown == TABLE
     assert [bool(row.predicates) for row in rows] == [number in (8, 11) for number in range(1, 12)]
 
 

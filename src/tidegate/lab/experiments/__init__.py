@@ -15,5 +15,7 @@
 - `planetlab`: a network across the Internet; `xnet_failures`: of Chand, on what fails there
 - `peer_overlays`: trees and graphs of very many peers; `xnet_trees`: of Chand, on overlays by
   containment; `xnet_graphs`: on overlays by similarity
+- `trials`: histories of networks, and `peer_trials`: of peers, in which something is to hold;
+  `thesis_texts`: examples of Chand; `xnet_thesis`: whether all that is as it says
 - `rehearsal`: points that cost time and need nothing, to try a cluster
 """

@@ -16,6 +16,7 @@ from tidegate.lab.experiments import (
     xnet_metric,
     xnet_routing,
     xnet_search,
+    xnet_thesis,
     xnet_trees,
 )
 from tidegate.lab.experiments.experiment import Experiment
@@ -26,6 +27,7 @@ EXPERIMENTS: Final[tuple[Experiment, ...]] = (
     *pruning.EXPERIMENTS,
     *ratings.EXPERIMENTS,
     *parametric.EXPERIMENTS,
+    *xnet_thesis.EXPERIMENTS,
     *xnet_routing.EXPERIMENTS,
     *xnet_search.EXPERIMENTS,
     *xnet_failures.EXPERIMENTS,

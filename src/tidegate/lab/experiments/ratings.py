@@ -176,7 +176,9 @@ COMPARED: Final = Experiment(
     policies,
     {
         "small": Size(
-            grid(workload=WORKLOADS, subscriptions=[40], lasting=[8], policy=RATED.values())
+            grid(
+                workload=["trade", "books"], subscriptions=[40], lasting=[8], policy=RATED.values()
+            )
         ),
         "paper": Size(grid(workload=WORKLOADS, subscriptions=[300], lasting=[30], policy=POLICIES)),
     },

@@ -222,7 +222,7 @@ WAYS_TO_CHOOSE = Experiment(
                 *grid(count=[500], k=[10, 50, 100], choose=["ratio"]),
                 *grid(count=[500], k=[10], choose=["benefit", "cost"]),
             ),
-            seeds=(1, 2, 3),
+            seeds=(1, 2),
         ),
         "paper": Size(
             (
