@@ -126,12 +126,15 @@ def report(
 
         scales = [scale.value] if scale else [Scale.paper.value, Scale.small.value]
         found = findings(EXPERIMENTS, Results(runs), scales)
+        known = {finding.experiment.name for finding in found}
+        absent = [each for each in EXPERIMENTS if each.name not in known]
         if not found:
             raise LabError(f"there are no rows in {runs}; tidegate lab run computes them")
         try:
             write_figures(found, folder / "results")
-            (folder / "index.html").write_text(page(found), encoding="utf-8")
-            (folder / "results.md").write_text(markdown(found, "results") + "\n", encoding="utf-8")
+            (folder / "index.html").write_text(page(found, absent), encoding="utf-8")
+            text = markdown(found, "results", absent)
+            (folder / "results.md").write_text(text + "\n", encoding="utf-8")
         except OSError as error:
             raise LabError(f"cannot write to {folder}: {error.strerror or error}") from None
         decided = [state(each) for finding in found for each in finding.decided()]

@@ -152,7 +152,7 @@ def _rated(parameter: str) -> Callable[[Rows], Verdict]:
             ours = GRADES[parameter](value)
             met.append(ours == printed)
             told.append(
-                f"{name} {value:.2g}: {ours}" + ("" if met[-1] else f" (printed {printed})")
+                f"{name} {value:.3g}: {ours}" + ("" if met[-1] else f" (printed {printed})")
             )
         return Verdict.of(met, ", ".join(told))
 

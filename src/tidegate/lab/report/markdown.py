@@ -6,15 +6,21 @@ The same as the page, as tables of Markdown, with the figures as files beside it
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from tidegate.lab.experiments.experiment import Experiment
 from tidegate.lab.experiments.printed import documents
 from tidegate.lab.report.findings import Curve, Finding
-from tidegate.lab.report.page import STATES, number, rerun, state
+from tidegate.lab.report.page import STATES, not_run, number, rerun, state
 from tidegate.lab.report.plots import draw, spread, told
 
 
-def markdown(found: Sequence[Finding], figures: str) -> str:
-    """The text; `figures` is the folder of the figures, as links name it."""
-    return "\n".join([*_head(found), *(line for each in _parts(found, figures) for line in each)])
+def markdown(found: Sequence[Finding], figures: str, absent: Sequence[Experiment] = ()) -> str:
+    """The text; `figures` is the folder of the figures, as links name it.
+
+    `absent` are experiments that were not run.
+    """
+    return "\n".join(
+        [*_head(found, absent), *(line for each in _parts(found, figures) for line in each)]
+    )
 
 
 def write_figures(found: Sequence[Finding], folder: Path) -> None:
@@ -32,7 +38,7 @@ def _file(finding: Finding, place: int) -> str:
     return f"{finding.experiment.name}-{place + 1}.svg"
 
 
-def _head(found: Sequence[Finding]) -> Iterator[str]:
+def _head(found: Sequence[Finding], absent: Sequence[Experiment]) -> Iterator[str]:
     decided = [each for finding in found for each in finding.decided()]
     held = sum(state(each) == "held" for each in decided)
     yield "# Results\n"
@@ -45,6 +51,8 @@ def _head(found: Sequence[Finding]) -> Iterator[str]:
         own = [state(each) for each in decided if each.stated.document == name]
         counts = " | ".join(str(own.count(each)) for each in STATES)
         yield f"| {documents()[name].title} | {counts} |"
+    if absent:
+        yield f"\n{not_run(absent)}"
     machines = sorted({str(row["machine"]) for finding in found for row in finding.rows})
     yield f"\nComputed on {'; '.join(machines)}."
 

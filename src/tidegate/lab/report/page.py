@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from html import escape
 from typing import Final
 
+from tidegate.lab.experiments.experiment import Experiment
 from tidegate.lab.experiments.printed import documents
 from tidegate.lab.report.findings import Decided, Finding
 from tidegate.lab.report.plots import draw, spread, told
@@ -49,8 +50,8 @@ code { font-size: .85em; overflow-wrap: anywhere; }
 """
 
 
-def page(found: Sequence[Finding]) -> str:
-    """The page."""
+def page(found: Sequence[Finding], absent: Sequence[Experiment] = ()) -> str:
+    """The page; `absent` are experiments that were not run."""
     decided = [each for finding in found for each in finding.decided()]
     title = "The documents' claims, rerun"
     return "\n".join(
@@ -62,7 +63,7 @@ def page(found: Sequence[Finding]) -> str:
             "content=\"default-src 'none'; style-src 'unsafe-inline'\"/>",
             f"<title>{title}</title><style>{_STYLE}</style></head><body><main>",
             f"<h1>{title}</h1>",
-            *_summary(found, decided),
+            *_summary(found, decided, absent),
             *(line for name in _named(found) for line in _document(name, found)),
             "</main></body></html>\n",
         ]
@@ -84,11 +85,19 @@ def rerun(finding: Finding) -> str:
     return f"tidegate lab run {finding.experiment.name} --scale {finding.scale}"
 
 
+def not_run(absent: Sequence[Experiment]) -> str:
+    """Which experiments there are no rows of."""
+    told = "; ".join(f"{each.name} ({', '.join(each.reproduces)})" for each in absent)
+    return f"Not run: {told}."
+
+
 def _named(found: Sequence[Finding]) -> list[str]:
     return list(dict.fromkeys(each.experiment.document for each in found))
 
 
-def _summary(found: Sequence[Finding], decided: Sequence[Decided]) -> Iterator[str]:
+def _summary(
+    found: Sequence[Finding], decided: Sequence[Decided], absent: Sequence[Experiment]
+) -> Iterator[str]:
     held = sum(state(each) == "held" for each in decided)
     yield f"<p><strong>{held} of {len(decided)} claims hold.</strong> "
     yield "Counts are exact and the same on every machine; times are CPU times, one task at a "
@@ -105,6 +114,8 @@ def _summary(found: Sequence[Finding], decided: Sequence[Decided]) -> Iterator[s
             yield f'<td class="number">{count or "·"}</td>'
         yield "</tr>"
     yield "</tbody></table></div>"
+    if absent:
+        yield f'<p class="soft">{escape(not_run(absent))}</p>'
     machines = sorted({str(row["machine"]) for finding in found for row in finding.rows})
     versions = sorted({str(row["version"]) for finding in found for row in finding.rows})
     yield f'<p class="soft">Computed by {escape(", ".join(versions))} on '

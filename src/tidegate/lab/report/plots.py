@@ -2,8 +2,9 @@
 
 Lines with a mark at each value, and a band from the least to the greatest over seeds. What is
 printed is dashed, with hollow marks, in the colour of our curve of the same name. Colours are Okabe
-and Ito's, which all eyes tell apart; marks differ as well. Each plot is an SVG that needs nothing
-else, with a title and a description in words.
+and Ito's, which all eyes tell apart; marks differ as well, and where there are more curves than
+colours, the others are dotted. Between names there is nothing, so lines are faint there; long names
+are slanted. Each plot is an SVG that needs nothing else, with a title and a description in words.
 """
 
 from collections.abc import Sequence
@@ -20,6 +21,8 @@ _WIDTH: Final = 560
 _LEFT, _RIGHT, _TOP, _BOTTOM = 72, 14, 12, 46
 _HIGH: Final = 300  # of the plot with its axes, without the legend
 _LINE: Final = 18  # of the legend
+_LETTER: Final = 6.4  # the width of one, in the mean
+_FAINT: Final = 0.3
 
 
 def draw(plot: Plot, curves: Sequence[Curve]) -> str:
@@ -31,12 +34,13 @@ def draw(plot: Plot, curves: Sequence[Curve]) -> str:
     ys = [y for c in curves for p in c.points for y in (p.low, p.high)]
     up = axis(ys, log=plot.log_y, from_zero=not plot.log_y)
     frame = _Frame(across, up, {name: float(place) for place, name in enumerate(named)})
+    below = frame.below
     parts = [*frame.axes(plot)]
     colours = _colours(curves)
     for number, curve in enumerate(curves):
-        parts += frame.curve(curve, colours[curve.label], number)
-    parts += _legend(curves, colours)
-    height = _HIGH + _LINE * len(curves) + 6
+        parts += frame.curve(curve, colours[curve.label], number, _dashes(curve, colours))
+    parts += _legend(curves, colours, below)
+    height = round(_HIGH + below + _LINE * len(curves) + 6)
     words = described(curves)
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="plot" viewBox="0 0 {_WIDTH} {height}" '
@@ -59,6 +63,11 @@ class _Frame:
 
     def __init__(self, across: Axis, up: Axis, places: dict[str, float]) -> None:
         self._across, self._up, self._places = across, up, places
+        room = (_WIDTH - _LEFT - _RIGHT) / max(1, len(places))
+        longest = _LETTER * max((len(name) for name in places), default=0)
+        self._slanted = longest > room
+        self.below = 0.62 * longest if self._slanted else 0.0
+        """How much more room the names of values take."""
 
     def x(self, value: float | str) -> float:
         own = self._places[value] if isinstance(value, str) else value
@@ -79,30 +88,36 @@ class _Frame:
             )
         for value, text in self._across.ticks:
             x = _LEFT + self._across.place(value) * (_WIDTH - _LEFT - _RIGHT)
+            where = f'x="{x:.1f}" y="{bottom + 18}" text-anchor="middle"'
+            if self._slanted:
+                turned = f"translate({x + 4:.1f} {bottom + 15}) rotate(-40)"
+                where = f'transform="{turned}" text-anchor="end"'
             parts.append(
-                f'<path d="M{x:.1f} {bottom}v5" stroke="currentColor"/><text x="{x:.1f}" '
-                f'y="{bottom + 18}" text-anchor="middle" fill="currentColor">{escape(text)}</text>'
+                f'<path d="M{x:.1f} {bottom}v5" stroke="currentColor"/>'
+                f'<text {where} fill="currentColor">{escape(text)}</text>'
             )
         middle = (_TOP + bottom) / 2
         parts.append(
             f'<path d="M{_LEFT} {_TOP}V{bottom}H{_WIDTH - _RIGHT}" fill="none" '
             'stroke="currentColor"/>'
-            f'<text x="{(_LEFT + _WIDTH - _RIGHT) / 2}" y="{bottom + 38}" text-anchor="middle" '
-            f'fill="currentColor">{escape(plot.x_label)}</text>'
+            f'<text x="{(_LEFT + _WIDTH - _RIGHT) / 2}" y="{bottom + 38 + self.below:.0f}" '
+            f'text-anchor="middle" fill="currentColor">{escape(plot.x_label)}</text>'
             f'<text transform="translate(13 {middle}) rotate(-90)" text-anchor="middle" '
             f'fill="currentColor">{escape(plot.y_label)}</text>'
         )
         return parts
 
-    def curve(self, curve: Curve, colour: str, number: int) -> list[str]:
+    def curve(self, curve: Curve, colour: str, number: int, dashes: str) -> list[str]:
         points = sorted(curve.points, key=lambda p: self.x(p.x))
         parts = []
         if any(p.low < p.high for p in points):
             edge = [(p.x, p.high) for p in points] + [(p.x, p.low) for p in reversed(points)]
             parts.append(f'<path d="{self._path(edge)}Z" fill="{colour}" fill-opacity=".18"/>')
         line = self._path([(p.x, p.mean) for p in points])
-        dashes = ' stroke-dasharray="5 4"' if curve.printed else ""
-        parts.append(f'<path d="{line}" fill="none" stroke="{colour}" stroke-width="2"{dashes}/>')
+        faint = f' stroke-opacity="{_FAINT}"' if self._places else ""
+        parts.append(
+            f'<path d="{line}" fill="none" stroke="{colour}" stroke-width="2"{dashes}{faint}/>'
+        )
         parts += [
             _mark(self.x(p.x), self.y(p.mean), colour, number, hollow=curve.printed) for p in points
         ]
@@ -127,15 +142,22 @@ def _mark(x: float, y: float, colour: str, number: int, *, hollow: bool) -> str:
     )
 
 
-def _legend(curves: Sequence[Curve], colours: dict[str, str]) -> list[str]:
+def _dashes(curve: Curve, colours: dict[str, str]) -> str:
+    if curve.printed:
+        return ' stroke-dasharray="5 4"'
+    return ' stroke-dasharray="1 4"' if list(colours).index(curve.label) >= len(COLOURS) else ""
+
+
+def _legend(curves: Sequence[Curve], colours: dict[str, str], below: float) -> list[str]:
     parts = []
     for number, each in enumerate(curves):
-        y = _HIGH + _LINE * number + 8
-        colour, dashes = colours[each.label], ' stroke-dasharray="5 4"' if each.printed else ""
+        y = _HIGH + below + _LINE * number + 8
+        colour, dashes = colours[each.label], _dashes(each, colours)
         parts.append(
-            f'<path d="M{_LEFT} {y}h34" stroke="{colour}" stroke-width="2"{dashes}/>'
+            f'<path d="M{_LEFT} {y:.0f}h34" stroke="{colour}" stroke-width="2"{dashes}/>'
             + _mark(_LEFT + 17, y, colour, number, hollow=each.printed)
-            + f'<text x="{_LEFT + 44}" y="{y + 4}" fill="currentColor">{escape(_name(each))}</text>'
+            + f'<text x="{_LEFT + 44}" y="{y + 4:.0f}" fill="currentColor">'
+            + f"{escape(_name(each))}</text>"
         )
     return parts
 
