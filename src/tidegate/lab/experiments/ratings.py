@@ -55,14 +55,14 @@ RATED: Final = {
     "pruning": "pruning",
 }
 """The policies of Table 1, and what they are called here."""
-EXCELLENT, SUITABLE, POOR = "++", "+-", "--"
+EXCELLENT, SUITABLE, POOR = "excellent", "suitable", "poor"
 TABLE: Final = {
-    "applicability": ("--", "++", "++", "+-", "++"),
-    "memory": ("++", "--", "++", "+-", "++"),
-    "network load": ("++", "++", "+-", "+-", "+-"),
-    "computation": ("++", "++", "+-", "+-", "+-"),
-    "expressiveness": ("--", "--", "--", "++", "++"),
-    "deregistration": ("--", "--", "--", "++", "++"),
+    "applicability": (POOR, EXCELLENT, EXCELLENT, SUITABLE, EXCELLENT),
+    "memory": (EXCELLENT, POOR, EXCELLENT, SUITABLE, EXCELLENT),
+    "network load": (EXCELLENT, EXCELLENT, SUITABLE, SUITABLE, SUITABLE),
+    "computation": (EXCELLENT, EXCELLENT, SUITABLE, SUITABLE, SUITABLE),
+    "expressiveness": (POOR, POOR, POOR, EXCELLENT, EXCELLENT),
+    "deregistration": (POOR, POOR, POOR, EXCELLENT, EXCELLENT),
 }
 """Table 1, lines 192-201: the grades of these policies, in their order."""
 
@@ -152,7 +152,7 @@ def _rated(parameter: str) -> Callable[[Rows], Verdict]:
             ours = GRADES[parameter](value)
             met.append(ours == printed)
             told.append(
-                f"{name} {value:.3g}: {ours}" + ("" if met[-1] else f" (printed {printed})")
+                f"{name} {value:.2f}: {ours}" + ("" if met[-1] else f" (printed {printed})")
             )
         return Verdict.of(met, ", ".join(told))
 

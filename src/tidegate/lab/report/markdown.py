@@ -9,7 +9,7 @@ from pathlib import Path
 from tidegate.lab.experiments.experiment import Experiment
 from tidegate.lab.experiments.printed import documents
 from tidegate.lab.report.findings import Curve, Finding
-from tidegate.lab.report.page import STATES, not_run, number, rerun, state
+from tidegate.lab.report.page import STATES, not_run, number, rerun, sizes, state
 from tidegate.lab.report.plots import draw, spread, told
 
 
@@ -44,7 +44,7 @@ def _head(found: Sequence[Finding], absent: Sequence[Experiment]) -> Iterator[st
     yield "# Results\n"
     yield f"**{held} of {len(decided)} claims hold.** This file is written by `tidegate lab report`"
     yield "from the rows of `tidegate lab run`. Counts are exact; times"
-    yield "are CPU times, one task at a time on a core.\n"
+    yield f"are CPU times, one task at a time on a core. {sizes(found)}\n"
     yield f"| document | {' | '.join(STATES)} |"
     yield f"|---|{'---:|' * len(STATES)}"
     for name in dict.fromkeys(each.experiment.document for each in found):

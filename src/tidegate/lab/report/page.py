@@ -35,13 +35,19 @@ th, td { padding: .3rem .6rem; text-align: left; vertical-align: top;
 td.number, th.number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
 .held { color: var(--held); } .partly { color: var(--partly); } .not { color: var(--not); }
 .open { color: var(--open); } .state { font-weight: 600; white-space: nowrap; }
+.bar { padding: 0 .6rem .5rem; border: 0; line-height: 0; }
+.bar span { display: inline-block; height: .5rem; background: currentColor; }
+.bar .partly { opacity: .75; } .bar .not { opacity: .9; }
 .figures { display: grid; gap: 1.4rem 2rem;
   grid-template-columns: repeat(auto-fit, minmax(min(26rem, 100%), 1fr)); }
 figure { margin: 0; break-inside: avoid; } figcaption { font-weight: 600; margin-bottom: .3rem; }
 .plot { width: 100%; max-width: 36rem; height: auto; display: block; }
 summary { cursor: pointer; color: var(--soft); font-size: .9rem; }
 code { font-size: .85em; overflow-wrap: anywhere; }
-@media (max-width: 40rem) { .claims thead { display: none; }
+.title { font-weight: 400; }
+@media (max-width: 40rem) { .title { display: none; }
+  .wide th, .wide td { padding: .3rem .2rem; font-size: .85rem; }
+  .claims thead { display: none; }
   .claims td { display: block; border: 0; padding: .1rem 0; }
   .claims tr { display: block; border-top: 1px solid var(--line); padding: .5rem 0; } }
 @media print { :root { --paper: #fff; --ink: #000; --soft: #333; --line: #bbb; }
@@ -85,6 +91,27 @@ def rerun(finding: Finding) -> str:
     return f"tidegate lab run {finding.experiment.name} --scale {finding.scale}"
 
 
+def sizes(found: Sequence[Finding]) -> str:
+    """At which scales experiments were run."""
+    small = sum(each.scale == "small" for each in found)
+    whole = sum(each.scale == "paper" and not each.missing for each in found)
+    parts = len(found) - small - whole
+    counts = {"of the papers' size": whole, "of a part of it": parts, "small": small}
+    told = "Experiments: " + ", ".join(f"{n} {each}" for each, n in counts.items() if n) + "."
+    rest = " What is claimed of large populations need not hold in small ones." if small else ""
+    return told + rest
+
+
+def _bar(own: Sequence[Decided]) -> str:
+    """How many claims are in which state, as a strip; the numbers are above it."""
+    shares = {each: sum(state(d) == each for d in own) / len(own) for each in STATES}
+    return "".join(
+        f'<span class="{each}" style="width:{100 * share:.1f}%"></span>'
+        for each, share in shares.items()
+        if share
+    )
+
+
 def not_run(absent: Sequence[Experiment]) -> str:
     """Which experiments there are no rows of."""
     told = "; ".join(f"{each.name} ({', '.join(each.reproduces)})" for each in absent)
@@ -102,17 +129,20 @@ def _summary(
     yield f"<p><strong>{held} of {len(decided)} claims hold.</strong> "
     yield "Counts are exact and the same on every machine; times are CPU times, one task at a "
     yield "time on a core. Bands reach from the least to the greatest over seeds.</p>"
+    yield f"<p>{escape(sizes(found))}</p>"
     yield '<div class="wide"><table><thead><tr><th scope="col">document</th>'
     for each in STATES:
         yield f'<th scope="col" class="number {each}">{_MARKS[each]} {each}</th>'
     yield "</tr></thead><tbody>"
     for name in _named(found):
         own = [each for each in decided if each.stated.document == name]
-        yield f'<tr><th scope="row">{escape(documents()[name].title)}</th>'
+        title = f'<br/><span class="soft title">{escape(documents()[name].title)}</span>'
+        yield f'<tr><th scope="row">{escape(name)}{title}</th>'
         for each_state in STATES:
             count = sum(state(each) == each_state for each in own)
             yield f'<td class="number">{count or "·"}</td>'
         yield "</tr>"
+        yield f'<tr><td class="bar" colspan="{1 + len(STATES)}">{_bar(own)}</td></tr>'
     yield "</tbody></table></div>"
     if absent:
         yield f'<p class="soft">{escape(not_run(absent))}</p>'
@@ -154,8 +184,10 @@ def _experiment(finding: Finding) -> Iterator[str]:
     seconds = sum(row["seconds"] for row in rows)
     left = f", {finding.missing} missing" if finding.missing else ""
     marked = f"; CPU times: {', '.join(sorted(experiment.timings))}" if experiment.timings else ""
-    yield f'<p class="soft">{escape(experiment.tells)} Scale {finding.scale}, {len(rows)} rows'
-    yield f"{left}, {seconds:,.0f} s in all{escape(marked)}.</p>"
+    yield (
+        f'<p class="soft">{escape(experiment.tells)} Scale {finding.scale}, '
+        f"{len(rows)} rows{left}, {seconds:,.0f} s in all{escape(marked)}.</p>"
+    )
     yield '<div class="figures">'
     for plot in experiment.plots:
         curves = finding.curves(plot)

@@ -18,10 +18,10 @@ from tidegate.lab.report.scales import Axis, axis, names, short
 
 COLOURS: Final = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#666666")
 _WIDTH: Final = 560
-_LEFT, _RIGHT, _TOP, _BOTTOM = 72, 14, 12, 46
-_HIGH: Final = 300  # of the plot with its axes, without the legend
-_LINE: Final = 18  # of the legend
-_LETTER: Final = 6.4  # the width of one, in the mean
+_LEFT, _RIGHT, _TOP, _BOTTOM = 80, 30, 12, 52
+_HIGH: Final = 310  # of the plot with its axes, without the legend
+_LINE: Final = 21  # of the legend
+_LETTER: Final = 7.4  # the width of one, in the mean
 _FAINT: Final = 0.3
 
 
@@ -44,7 +44,7 @@ def draw(plot: Plot, curves: Sequence[Curve]) -> str:
     words = described(curves)
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="plot" viewBox="0 0 {_WIDTH} {height}" '
-        f'role="img" font-family="system-ui, sans-serif" font-size="12" '
+        f'role="img" font-family="system-ui, sans-serif" font-size="14" '
         f'aria-label="{escape(plot.title)}">'
         f"<title>{escape(plot.title)}</title><desc>{escape(words)}</desc>{''.join(parts)}</svg>"
     )
@@ -83,12 +83,12 @@ class _Frame:
             y = self.y(value)
             parts.append(
                 f'<path d="M{_LEFT} {y:.1f}H{_WIDTH - _RIGHT}" stroke="currentColor" '
-                f'stroke-opacity=".15"/><text x="{_LEFT - 6}" y="{y + 4:.1f}" '
+                f'stroke-opacity=".15"/><text x="{_LEFT - 6}" y="{y + 5:.1f}" '
                 f'text-anchor="end" fill="currentColor">{escape(text)}</text>'
             )
         for value, text in self._across.ticks:
             x = _LEFT + self._across.place(value) * (_WIDTH - _LEFT - _RIGHT)
-            where = f'x="{x:.1f}" y="{bottom + 18}" text-anchor="middle"'
+            where = f'x="{x:.1f}" y="{bottom + 20}" text-anchor="middle"'
             if self._slanted:
                 turned = f"translate({x + 4:.1f} {bottom + 15}) rotate(-40)"
                 where = f'transform="{turned}" text-anchor="end"'
@@ -100,9 +100,9 @@ class _Frame:
         parts.append(
             f'<path d="M{_LEFT} {_TOP}V{bottom}H{_WIDTH - _RIGHT}" fill="none" '
             'stroke="currentColor"/>'
-            f'<text x="{(_LEFT + _WIDTH - _RIGHT) / 2}" y="{bottom + 38 + self.below:.0f}" '
+            f'<text x="{(_LEFT + _WIDTH - _RIGHT) / 2}" y="{bottom + 42 + self.below:.0f}" '
             f'text-anchor="middle" fill="currentColor">{escape(plot.x_label)}</text>'
-            f'<text transform="translate(13 {middle}) rotate(-90)" text-anchor="middle" '
+            f'<text transform="translate(15 {middle}) rotate(-90)" text-anchor="middle" '
             f'fill="currentColor">{escape(plot.y_label)}</text>'
         )
         return parts
@@ -156,7 +156,7 @@ def _legend(curves: Sequence[Curve], colours: dict[str, str], below: float) -> l
         parts.append(
             f'<path d="M{_LEFT} {y:.0f}h34" stroke="{colour}" stroke-width="2"{dashes}/>'
             + _mark(_LEFT + 17, y, colour, number, hollow=each.printed)
-            + f'<text x="{_LEFT + 44}" y="{y + 4:.0f}" fill="currentColor">'
+            + f'<text x="{_LEFT + 44}" y="{y + 5:.0f}" fill="currentColor">'
             + f"{escape(_name(each))}</text>"
         )
     return parts
