@@ -15,6 +15,7 @@ from tidegate.lab.experiments.xnet_thesis import (
     held,
 )
 from tidegate.peers.network import Spread
+from tidegate.peers.simulation import Simulation
 
 FALSE = "opposition-transitive"
 
@@ -59,7 +60,7 @@ def test_trials_find_what_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(trials.World, "cancel", lambda self: self.standing.pop())
     assert sum(trials.cancelled(Random(seed))[1] for seed in range(3)) > 0
     monkeypatch.undo()
-    monkeypatch.setattr(peer_trials.Simulation, "publish", _twice)
+    monkeypatch.setattr(Simulation, "publish", _twice)
     assert peer_trials.spanning(Random(1))[1] > 0
 
 
