@@ -45,6 +45,7 @@ class Net:
         *,
         limits: Limits = QUICK,
         slow: Slow = "cut",
+        storage: bool = True,
     ) -> None:
         self.kind = Attributes()
         self.names = [f"b{i}" for i in range(len(parents) + 1)]
@@ -52,7 +53,7 @@ class Net:
         self.servers: dict[str, Server] = {}
         self._folder = folder
         self._policy = Choice(policy)
-        self._limits, self._slow = limits, slow
+        self._limits, self._slow, self._storage = limits, slow, storage
         self._addresses: dict[str, Address] = {}
         self._runs: dict[str, asyncio.Task[None]] = {}
         self._disks: dict[str, Disk] = {}
@@ -67,15 +68,16 @@ class Net:
             await self.stop(name)
 
     async def start(self, name: str) -> None:
-        kind = Attributes()
-        disk = self._disks[name] = Disk(self._folder / name, name, kind)
-        keeper = Keeper.recall(disk, 1_000, kind, self._policy)
-        keeper = keeper or Keeper.begin(Broker(name, kind, self._policy), disk, 1_000)
+        kind, keeper = Attributes(), None
+        if self._storage:
+            disk = self._disks[name] = Disk(self._folder / name, name, kind)
+            keeper = Keeper.recall(disk, 1_000, kind, self._policy)
+            keeper = keeper or Keeper.begin(Broker(name, kind, self._policy), disk, 1_000)
         up = self.parents.get(name)
         dialed = {} if up is None else {up: self._addresses[up]}
         listen = self._addresses.get(name, ANY)
         server = Server(
-            keeper.broker,
+            keeper.broker if keeper else Broker(name, kind, self._policy),
             listen,
             dialed,
             keeper=keeper,
@@ -91,7 +93,8 @@ class Net:
     async def stop(self, name: str) -> None:
         self.servers.pop(name).stop()
         await self._runs.pop(name)
-        self._disks.pop(name).close()
+        if self._storage:
+            self._disks.pop(name).close()
 
     async def kill(self, name: str) -> None:
         """Let a server end as if its process had been killed."""

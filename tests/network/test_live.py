@@ -305,32 +305,38 @@ def _in_a_thread(at: str) -> None:
 
 
 def test_no_event_is_missed_that_matches_before_and_after_a_change(tmp_path: Path) -> None:
+    """A filter is changed 1,000 times a second, in its constants and in its shape."""
+    texts = ["price < :x", "price < :x OR side = 'buy'", "price >= 0 AND price <= :x"]
+    least = 20_000 if LONG else 1_000
+
     async def story() -> None:
-        async with Net([0, 1], tmp_path) as net:
+        async with Net([0, 1], tmp_path, limits=Limits(), storage=False) as net:
             ann, bob = await net.client("ann", "b0"), await net.client("bob", "b2")
             wanted = await ann.subscribe("price < :x", x=100)
             await net.settle()
-            done = asyncio.Event()
-            changes = 0
+            loop = asyncio.get_running_loop()
+            began, changes, count = loop.time(), 0, 0
 
             async def change() -> None:
                 nonlocal changes
-                while not done.is_set():
-                    ann._client.change(wanted.id, "price < :x", x=100 + changes % 50)
-                    changes += 1
+                while changes < least:
+                    due = 1_000 * (loop.time() - began) - changes
+                    for _ in range(min(int(due), 20)):
+                        text = texts[changes // 7 % 3]
+                        ann._client.change(wanted.id, text, x=100 + changes % 50)
+                        changes += 1
                     await asyncio.sleep(0.001)
 
             changing = asyncio.create_task(change())
-            count = 20_000 if LONG else 1_500
-            for start in range(0, count, 30):
-                await bob.publish_many([{"price": i % 100} for i in range(start, start + 30)])
-                await asyncio.sleep(0.002)
+            while not changing.done():
+                await bob.publish_many([{"price": (count + i) % 100} for i in range(30)])
+                count += 30
+                await asyncio.sleep(0.01)
+            await changing
             await bob.confirmed()
             found = await delivered(wanted, count)
-            done.set()
-            await changing
-            assert changes > 20
             assert found == dict.fromkeys([("b2/bob", i) for i in range(1, count + 1)], 1)
+            assert not ann._client.refused
             await ann.close()
             await bob.close()
 
@@ -410,6 +416,75 @@ def test_silent_and_half_open_connections_are_ended() -> None:
             async with await connect(str(server.address)) as ann:
                 await asyncio.sleep(0.8)  # a client beats by itself
                 await ann.subscribe("price < 10")
+
+    play(story())
+
+
+def test_a_frame_of_too_many_events_ends_the_connection_with_the_reason() -> None:
+    async def story() -> None:
+        async with One(Limits(events=2)) as server:
+            reader, writer = await asyncio.open_connection(*server.address)
+            three = events_frame([1, 2, 3], [], payloads_of([b"\x80"] * 3))
+            answer = await said(writer, reader, say(Opening(VERSION, "client", "x")) + three)
+            assert b"a frame has 3 events; 2 are allowed" in answer
+
+    play(story())
+
+
+def test_who_says_a_byte_at_a_time_is_not_waited_for() -> None:
+    async def story() -> None:
+        async with One(Limits(handshake=0.2)) as server:
+            reader, writer = await asyncio.open_connection(*server.address)
+            for byte in OPENING[:5]:  # what it says does not win it time
+                writer.write(bytes([byte]))
+                await asyncio.sleep(0.02)
+            assert b"nothing was said for 0.2 seconds" in await reader.read()
+            assert not server._all
+            writer.close()
+
+    play(story())
+
+
+def test_mutated_frames_over_sockets_are_answered_or_end_their_connection() -> None:
+    """Nobody else notices, and nothing of it stays."""
+    random = Random(7)
+    good = [
+        OPENING,
+        control_frame(Change(1, add=(Entry(1, KIND.parse("price < 5")),)), KIND),
+        events_frame([1, 2], [], payloads_of([payload({"price": i}, KIND) for i in (1, 2)])),
+        frame(Sort.CREDITS, bytes(8)),
+        frame(Sort.GAP, bytes(4)),
+        frame(Sort.HEARTBEAT),
+        frame(Sort.TAKEN, bytes(8)),
+    ]
+
+    def mutated(data: bytes) -> bytes:
+        changed = bytearray(data)
+        for _ in range(random.choice((0, 1, 1, 2))):
+            changed[random.randrange(len(changed))] = random.choice((0, 1, 2, 10, 127, 128, 255))
+        return bytes(changed)
+
+    async def hostile(address: Address) -> int:
+        reader, writer = await asyncio.open_connection(*address)
+        opening = OPENING if random.random() < 0.9 else mutated(OPENING)
+        frames = [mutated(random.choice(good)) for _ in range(12)]
+        writer.write(opening + b"".join(frames) + b"\xff" * random.randint(0, 20))
+        writer.write_eof()
+        answer = await asyncio.wait_for(reader.read(), 30)
+        writer.close()
+        return len(answer)
+
+    async def story() -> None:
+        limits = Limits(keep=0.05, handshake=1.0)
+        async with One(limits) as server, await connect(str(server.address)) as ann:
+            wanted = await ann.subscribe("price = 77")
+            for _ in range(3_000 if LONG else 150):
+                await hostile(server.address)
+            assert server.driver.refused["opening"] > 0
+            await ann.publish({"price": 77})
+            assert (await anext(wanted)).event == {"price": 77}
+            await until(lambda: len(server._all) == 1)
+            await until(lambda: len(server.driver.broker.routing.wanted) == 1)
 
     play(story())
 

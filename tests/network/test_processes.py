@@ -2,8 +2,10 @@
 
 import asyncio
 import json
+import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -11,14 +13,18 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import jwt
 import pytest
 from typer.testing import CliRunner
 
 from tests import ROOT
+from tests.network.certificates import Authority
 from tidegate.cli import app
 from tidegate.errors import TidegateError
 from tidegate.network.client import status
+from tidegate.network.guard import hash_of, new_token
 from tidegate.network.process import read_setup
+from tidegate.network.tls import Tls
 from tidegate.overlay.attributes import Attributes
 
 MAIN = [sys.executable, "-c", "from tidegate.cli import main; main()"]
@@ -96,6 +102,92 @@ def _until(done: Callable[[], bool]) -> None:
     raise AssertionError("it did not come to that")
 
 
+def test_commands_wait_for_a_broker_that_appears_later() -> None:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{probe.getsockname()[1]}"
+    asking = subprocess.Popen(
+        [*MAIN, "status", address, "--json", "--wait", "60"], stdout=subprocess.PIPE, text=True
+    )
+    time.sleep(0.2)
+    assert asking.poll() is None
+    with broker("--name", "late", "--listen", address):
+        said, _ = asking.communicate(timeout=60)
+        assert asking.returncode == 0
+        assert json.loads(said)["broker"] == "late"
+
+
+def test_tls_by_the_command_line(tmp_path: Path) -> None:
+    """A broker with certificates, clients with a token, a web token, and a certificate."""
+    authority, token = Authority(tmp_path), new_token()
+    own, bob = authority.tls("a"), authority.tls("bob")
+    secret, file = tmp_path / "secret", tmp_path / "broker.toml"
+    secret.write_bytes(b"a secret of two and thirty bytes, or more than that")
+    file.write_text(
+        f"""
+        name = "a"
+        listen = "127.0.0.1:0"
+        slow = "drop"
+        [tls]
+        certificate = "{own.certificate}"
+        key = "{own.key}"
+        authority = "{own.authority}"
+        [roles.reader]
+        see = "price < 10"
+        [roles.writer]
+        publish = "TRUE"
+        [clients]
+        ann = {{ role = "reader", token = "{hash_of(token)}" }}
+        bob = {{ role = "writer" }}
+        [jwt]
+        algorithms = ["HS256"]
+        key = "{secret}"
+        issuer = "us"
+        audience = "tidegate"
+        """,
+        encoding="utf-8",
+    )
+    claims = {"sub": "cid", "role": "reader", "iss": "us", "aud": "tidegate", "exp": 2**40}
+    signed = jwt.encode(claims, secret.read_bytes(), "HS256")
+    trusts = "--authority", str(own.authority)
+    shows = "--certificate", str(bob.certificate), "--key", str(bob.key)
+    with broker("--config", str(file)) as (_, address):
+        wanting = [
+            subprocess.Popen(
+                [*MAIN, "subscribe", address, "price > 0", "--name", name, *trusts, "--count", "1"],
+                env={**os.environ, "TIDEGATE_TOKEN": said},
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                text=True,
+            )
+            for name, said in (("ann", token), ("cid", signed))
+        ]
+
+        def asked() -> int:
+            tls = Tls(own.authority, bob.certificate, bob.key)
+            entries: int = asyncio.run(status(address, name="bob", tls=tls))["entries"]
+            return entries
+
+        _until(lambda: asked() == 2)
+        events = '{"price": 50}\n{"price": 5}\n'
+        said = tidegate("publish", address, "--name", "bob", *trusts, *shows, given=events)
+        assert said == "published 2 events\n"
+        for each in wanting:
+            assert each.communicate(timeout=60)[0] == '{"price": 5}\n'
+        status_of = "status", address, "--name", "bob", *trusts, *shows
+        assert "broker a, policy covering" in tidegate(*status_of)
+        for arguments, why in [
+            (("publish", address, "--name", "bob"), "TLS is demanded here"),
+            (("publish", address, "--name", "bob", *trusts), "bob is not let in"),
+            (("publish", address, "--name", "bob", *shows), "need --authority: who is trusted?"),
+            (("status", address, "--name", "bob", *trusts, *shows[:2]), "given together"),
+            (("subscribe", address, "x > 0", "--name", "ann", "--token", token), "over TLS only"),
+        ]:
+            refused = CliRunner().invoke(app, list(arguments), input="")
+            assert refused.exit_code == 2
+            assert why in " ".join(refused.output.split())
+
+
 def test_a_scenario_runs_as_processes() -> None:
     scenario = ROOT / "docs" / "scenarios" / "network.toml"
     said = tidegate("network", str(scenario), "--port", "17400", "--seconds", "0.3")
@@ -109,6 +201,12 @@ def test_a_scenario_runs_as_processes() -> None:
         (["broker"], "a broker needs --listen"),
         (["broker", "--name", "a", "--listen", "0.0.0.0:0"], "--anywhere"),
         (["broker", "--name", "a", "--listen", "nowhere"], "is no address"),
+        (["broker", "--name", "a", "--listen", "127.0.0.1:0", "--slow", "x"], "not 'x'"),
+        (["broker", "--name", "a", "--listen", "127.0.0.1:0", "--limit", "x=1"], "no limit x"),
+        (["broker", "--name", "a", "--listen", "127.0.0.1:0", "--limit", "keep"], "NAME=NUMBER"),
+        (["broker", "--name", "a", "--listen", "127.0.0.1:0", "--limit", "keep=0"], "more than 0"),
+        (["broker", "--name", "a", "--listen", "127.0.0.1:0", "--accept", "b"], "with TLS only"),
+        (["broker", "--name", "a", "--listen", "127.0.0.1:0", "--key", "k"], "--authority"),
         (
             ["broker", "--name", "a", "--listen", "127.0.0.1:0", "--neighbour", "b"],
             "NAME=ADDRESS",
@@ -133,10 +231,12 @@ def test_a_file_describes_a_broker(tmp_path: Path) -> None:
         storage = "kept"
         policy = "merging"
         advertisements = true
+        slow = "wait"
         [neighbours]
         b = "127.0.0.1:7401"
         [limits]
         buffer = 1000
+        credits = 500
         """,
         encoding="utf-8",
     )
@@ -144,7 +244,7 @@ def test_a_file_describes_a_broker(tmp_path: Path) -> None:
     assert (setup.name, setup.listen.port, setup.storage) == ("a", 7400, Path("kept"))
     assert setup.settings.advertisements
     assert setup.neighbours["b"].port == 7401
-    assert setup.limits.buffer == 1000
+    assert (setup.limits.buffer, setup.limits.credits, setup.slow) == (1000, 500, "wait")
 
 
 @pytest.mark.parametrize(
@@ -153,6 +253,7 @@ def test_a_file_describes_a_broker(tmp_path: Path) -> None:
         ("name = 'a'", "listen is missing"),
         ("name = 5", "name cannot be 5"),
         ("nonsense = 5", "there is no key nonsense"),
+        ("name = 'a'\nlisten = 'x:1'\nslow = 'x'", "a slow client is cut"),
         ("name = 'a'\nlisten = 'x:1'\n[limits]\nx = 1", "there is no limit x"),
         ("name = 'a'\nlisten = 'x:1'\n[neighbours]\nb = 1", "neighbours.b cannot be 1"),
         ("name = ", "is not TOML"),
