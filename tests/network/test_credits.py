@@ -401,6 +401,25 @@ def test_who_does_not_read_is_cut_dropped_from_or_waited_for(
     assert side.status("bob")["given"] == 100
 
 
+@pytest.mark.parametrize("circles", [False, True])
+def test_neighbours_are_waited_for_without_end_unless_there_may_be_circles(circles: bool) -> None:
+    cut: list[str] = []
+    limits = Limits(buffer=50, patience=5)
+    side = Pressure(
+        limits,
+        "cut",
+        Counter(),
+        lambda *_: None,
+        lambda link, _: cut.append(link),
+        circles=circles,
+    )
+    side.up("b", client=False, credits=0)
+    side.send("b", [events(1, 100)])
+    for now in (0.0, 4.0, 6.0):
+        side.check(now)
+    assert cut == (["b"] if circles else [])
+
+
 def test_who_reads_in_time_is_not_cut() -> None:
     cut: list[str] = []
     limits = Limits(buffer=50, patience=5)

@@ -7,7 +7,9 @@ does not read. A link is **full** when more than `limits.buffer` bytes wait ther
 came there might have to go to the one that is full. The full link itself goes on getting them,
 since an event never goes back where it came from. So whoever waits for credits waits for a link
 that leads away from it; as the overlay has no cycles, following these links never leads back, and
-ends at a client. Therefore brokers cannot wait for each other.
+ends at a client. Therefore brokers cannot wait for each other. Where brokers have several ways up
+(`overlay.upstream.Paths`), links may lie in circles; there, a neighbour is waited for as a client
+is, for a limited time, and then cut.
 
 **A client that does not read** is, as the broker was told (`Slow`),
 
@@ -67,6 +69,7 @@ class Pressure:
     """The links of one broker, and which of them are full.
 
     `write` is given bytes to send on a link at once, `cut` ends a connection, with the reason.
+    `circles` says that links may lie in circles.
     """
 
     def __init__(
@@ -76,8 +79,11 @@ class Pressure:
         counted: Counter[str],
         write: Callable[[str, bytes], None],
         cut: Callable[[str, str], None],
+        *,
+        circles: bool = False,
     ) -> None:
         self._limits = limits
+        self._circles: Final = circles
         self._slow: Final = slow
         self._counted = counted
         self._write = write
@@ -141,9 +147,9 @@ class Pressure:
                 self._cut(link, f"{line.outbox.backlog:,} bytes wait; {most}")
 
     def check(self, now: float) -> None:
-        """Cut clients that were waited for, for too long."""
+        """Cut who was waited for, for too long."""
         for link, line in [(each, self._lines[each]) for each in self._full]:
-            if not line.client:
+            if not (line.client or self._circles):
                 continue
             if line.since is None:
                 line.since = now

@@ -41,7 +41,7 @@ from tidegate.network.pressure import Pressure, Slow
 from tidegate.overlay.broker import Broker
 from tidegate.overlay.messages import Restart, Tick
 from tidegate.overlay.storage import Keeper
-from tidegate.overlay.upstream import Parents
+from tidegate.overlay.upstream import Parents, Paths
 
 TICK: Final = 1.0  # seconds
 _FIRST_PAUSE: Final = 0.1  # seconds before a neighbour is dialed again
@@ -76,7 +76,12 @@ class Server:
         self.address = listen  # where it listens, once it does
         self.driver: Final = Driver(broker, keeper, self.limits, self._send)
         self.pressure: Final = Pressure(
-            self.limits, slow, self.driver.counted, self._write, self._cut
+            self.limits,
+            slow,
+            self.driver.counted,
+            self._write,
+            self._cut,
+            circles=isinstance(broker.settings.upstream, Paths),
         )
         self.failure: BaseException | None = None
         self._keeper = keeper
