@@ -189,7 +189,7 @@ class Load:
                 break
         seconds = max(c.times[-1][1] for c in self._all.values() if c.times)
         due = np.arange(count) / rate if rate else None
-        found = self._check(count, together, due)
+        found = self.check(count, together, firsts, due)
         for connection, stream in zip(self.publishing, streams, strict=True):
             connection.number += stream.upto[-1]
             connection.before += len(stream.data)
@@ -213,12 +213,17 @@ class Load:
 
     # -- what has come
 
-    def _check(
-        self, count: int, together: int, due: NDArray[np.float64] | None
+    def check(
+        self,
+        count: int,
+        together: int,
+        firsts: Sequence[int],
+        due: NDArray[np.float64] | None = None,
     ) -> NDArray[np.float64]:
         """Compare all that was delivered with brute force; the latencies, if events were due."""
         places = self.traffic.places(count, together, len(self.publishing))
-        origins = {f"/{c.name}": (c.number + 1, places[i]) for i, c in enumerate(self.publishing)}
+        publishers = zip(self.publishing, firsts, places, strict=True)
+        origins = {f"/{each.name}": (first, own) for each, first, own in publishers}
         found, late = [], []
         for own, connection in enumerate(self.connections):
             times = np.array([when for _, when in connection.times])

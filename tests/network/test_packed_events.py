@@ -138,7 +138,7 @@ def test_an_event_of_many_names_is_left_to_others() -> None:
 
 
 def test_bytes_are_plain_only_if_they_are_read_one_by_one() -> None:
-    """Whatever they are: what is outlined is what msgpack says of them."""
+    """Whatever they are: what is located is what msgpack says of them."""
     random, whole = Random(5), 0
     event = {"price": 5.5, "side": "buy", "é": -300, "n": None, "t": True, "x": "日" * 20}
     seed = payload(event, KIND)

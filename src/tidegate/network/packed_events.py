@@ -1,10 +1,11 @@
 """Events that are still the bytes in which they came.
 
 A broker that matches many events looks at a few of their attributes, and passes on their bytes: it
-need not make a mapping of any of them. So the payloads of a batch are outlined (`payload_kernels`),
-and what is asked for is read: an attribute of all events, or one event.
+need not make a mapping of any of them. So it is noted where in the payloads of a batch names and
+values stand (`payload_kernels`), and what is asked for is read: an attribute of all events, or one
+event.
 
-Only plain events are outlined, all of a batch or none: of a batch with anything else in it, every
+That is done for plain events, all of a batch or none: of a batch with anything else in it, every
 event is made at once (`payloads.read_events`).
 """
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 WORTH: Final = 16  # events from which on it is worth it
 
 
-class Outline(NamedTuple):
+class Positions(NamedTuple):
     """Where names begin and end, and values begin: of event i, from `firsts[i]` on."""
 
     firsts: NDArray[np.int32]
@@ -36,9 +37,9 @@ class Outline(NamedTuple):
 class PackedEvents(ColumnedEvents):
     """The events of some payloads, all of them plain."""
 
-    def __init__(self, payloads: "Payloads", outline: Outline) -> None:
+    def __init__(self, payloads: "Payloads", positions: Positions) -> None:
         self._payloads = payloads
-        self._outline = outline
+        self._positions = positions
         self._made: dict[int, dict[str, Any]] = {}
         self._columns: dict[str, int] = {}  # places by names; -1 where no event has it
         self._values: list[pa.Array | list[Any]] = []
@@ -51,9 +52,9 @@ class PackedEvents(ColumnedEvents):
             return None
         room = kernels.capacity(payloads.starts, payloads.ends)
         names, ends, values = (np.empty(room, np.int64) for _ in range(3))
-        outline = Outline(np.empty(count + 1, np.int32), names, ends, values)
-        plain = kernels.outline(payloads.octets, payloads.starts, payloads.ends, *outline)
-        return cls(payloads, outline) if plain else None
+        positions = Positions(np.empty(count + 1, np.int32), names, ends, values)
+        plain = kernels.locate(payloads.octets, payloads.starts, payloads.ends, *positions)
+        return cls(payloads, positions) if plain else None
 
     def __len__(self) -> int:
         return len(self._payloads)
@@ -91,7 +92,7 @@ class PackedEvents(ColumnedEvents):
             spelled = np.frombuffer(name.encode(), np.uint8)
         except UnicodeEncodeError:  # half a character: no event has a name of it
             return None
-        kinds = kernels.find(data, *self._outline, spelled, found)
+        kinds = kernels.find(data, *self._positions, spelled, found)
         valid = None
         if kinds & kernels.NIL:
             valid = pa.py_buffer(np.packbits(found >= 0, bitorder="little"))

@@ -1,11 +1,11 @@
 """Where in the payloads of many events do their attributes stand?
 
 A payload is a msgpack map. Most have nothing in them but names, and plain values: nil, truth
-values, integers of 64 bits, floats of double precision and texts. Those are **outlined** here, all
+values, integers of 64 bits, floats of double precision and texts. Those are **located** here, all
 of a batch at once, and then read one attribute at a time. What has anything else in it is read by
 whoever can read all of msgpack.
 
-Invariant: what is outlined here is what msgpack says; that bytes are UTF-8 is checked, and that no
+Invariant: what is located here is what msgpack says; that bytes are UTF-8 is checked, and that no
 name is there twice.
 """
 
@@ -20,7 +20,7 @@ Bytes = NDArray[np.uint8]
 Integers = NDArray[np.int64]
 Places = NDArray[np.int32]
 
-MOST_NAMES: Final = 32  # of an event that is outlined
+MOST_NAMES: Final = 32  # of an event that is located
 
 NIL, TRUTH, INTEGER, DOUBLE, TEXT = 1, 2, 4, 8, 16  # kinds of values, as bits
 _ODD: Final = -1
@@ -120,7 +120,7 @@ def _same(data: Bytes, start: int, stop: int, other: Bytes, first: int, last: in
 
 
 @kernel
-def outline(
+def locate(
     data: Bytes,
     starts: Integers,
     ends: Integers,
@@ -272,4 +272,4 @@ def texts(data: Bytes, found: Integers, starts: Places, out: Bytes) -> bool:
 def capacity(starts: Integers, ends: Integers) -> int:
     """How many names events may have, at most: each takes two bytes, or more."""
     total: Any = (ends - starts).sum()
-    return int(total) // 2 + 1
+    return min(int(total) // 2, MOST_NAMES * len(starts)) + 1
