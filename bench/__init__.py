@@ -32,6 +32,7 @@ NAMES = (
     "xroute",
     "peers",
     "network",
+    "lab",
 )
 
 

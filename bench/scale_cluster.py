@@ -51,10 +51,10 @@ def figures(rules: int = RULES) -> Iterator[Figure]:
     """Throughput with one executor and with two, memory, and what a killed one costs."""
     with tempfile.TemporaryDirectory() as folder, cluster(executors=2) as running:
         case = _Case(Path(folder), trade(rules, SEED), running)
-        with _driver(running, 1) as spark:
+        with driver(running, 1) as spark:
             case.compile(spark)
             one = {form: case.speed(spark, form) for form in FORMS}
-        with _driver(running, 2) as spark:
+        with driver(running, 2) as spark:
             two = {form: case.speed(spark, form) for form in FORMS}
             for form in FORMS:
                 yield from _beside(f"{case.title}, {form}, two executors", two[form], one[form])
@@ -85,7 +85,7 @@ class _Speed:
     per_cpu_second: float
 
 
-def _driver(running: Cluster, executors: int) -> Any:
+def driver(running: Cluster, executors: int) -> Any:
     """A session with so many of the executors, all there before the first task."""
     roots = [Path(__file__).parents[1], Path(tidegate.__file__).parents[1]]
     options: dict[str, Any] = {
