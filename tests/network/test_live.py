@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Coroutine
+from contextlib import suppress
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -434,13 +435,16 @@ def test_a_frame_of_too_many_events_ends_the_connection_with_the_reason() -> Non
 def test_who_says_a_byte_at_a_time_is_not_waited_for() -> None:
     async def story() -> None:
         async with One(Limits(handshake=0.2)) as server:
-            reader, writer = await asyncio.open_connection(*server.address)
-            for byte in OPENING[:5]:  # what it says does not win it time
+            _, writer = await asyncio.open_connection(*server.address)
+            await until(lambda: bool(server._all))
+            for byte in OPENING[:-1]:  # what it says does not win it time
                 writer.write(bytes([byte]))
                 await asyncio.sleep(0.02)
-            assert b"nothing was said for 0.2 seconds" in await reader.read()
-            assert not server._all
-            writer.close()
+                if not server._all:
+                    break
+            await until(lambda: not server._all)
+            assert not server.driver.broker.routing.links
+            writer.transport.abort()
 
     play(story())
 
@@ -464,15 +468,16 @@ def test_mutated_frames_over_sockets_are_answered_or_end_their_connection() -> N
             changed[random.randrange(len(changed))] = random.choice((0, 1, 2, 10, 127, 128, 255))
         return bytes(changed)
 
-    async def hostile(address: Address) -> int:
+    async def hostile(address: Address) -> None:
         reader, writer = await asyncio.open_connection(*address)
         opening = OPENING if random.random() < 0.9 else mutated(OPENING)
         frames = [mutated(random.choice(good)) for _ in range(12)]
         writer.write(opening + b"".join(frames) + b"\xff" * random.randint(0, 20))
-        writer.write_eof()
-        answer = await asyncio.wait_for(reader.read(), 30)
-        writer.close()
-        return len(answer)
+        with suppress(OSError):
+            writer.write_eof()
+        with suppress(ConnectionError):  # it may hang up before it has read all
+            await asyncio.wait_for(reader.read(), 30)
+        writer.transport.abort()
 
     async def story() -> None:
         limits = Limits(keep=0.05, handshake=1.0)
