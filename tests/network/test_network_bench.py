@@ -57,7 +57,7 @@ def test_events_are_dealt_to_publishers_in_turn(traffic: Traffic) -> None:
 
 @pytest.mark.usefixtures("small")
 def test_one_broker_on_a_small_scale() -> None:
-    figures = list(bench.one("nine"))
+    figures = list(bench.one("nine", {}))
     assert [figure.unit for figure in figures] == ["s", "events/s", "events/s", "ms", "ms"]
     assert all(figure.ours > 0 for figure in figures)
     (alone, together) = bench.state_machine("nine")

@@ -1,5 +1,6 @@
 """Events in batches: the same is done with each as if it had come alone, however they are cut."""
 
+from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 from typing import Any
@@ -142,6 +143,22 @@ class KeepsNumbers(Events):
         if found is None:
             del self._seen[publisher]
         return found
+
+
+class TakesAllForTheFirst(Events):
+    """Takes the events of all clients for those of the first one."""
+
+    def published_by(self, came: Batch) -> list[Effect]:
+        return super().published_by(replace(came, links=[came.links[0]] * len(came.numbers)))
+
+
+@pytest.mark.usefixtures("always_together")
+def test_a_broker_that_is_wrong_about_whose_events_are_is_caught() -> None:
+    class Wrong(Broker):
+        _events_of = TakesAllForTheFirst
+
+    with pytest.raises(AssertionError):
+        histories(words(), "covering", 60, advertisements=False, shadow=Wrong, together=True)
 
 
 @pytest.mark.usefixtures("always_together")
