@@ -56,7 +56,8 @@ def run() -> Iterator[Figure]:
 
 def taken(spark: SparkSession, experiment: Experiment, scale: str) -> float:
     """How long a grid takes; its rows are compared with some of this process."""
-    spark.sparkContext.parallelize(range(8), 8).map(_ready).collect()  # workers load the lab
+    context, cores = spark.sparkContext, spark.sparkContext.defaultParallelism
+    context.parallelize(range(cores), cores).map(_ready).collect()  # workers load the lab
     with tempfile.TemporaryDirectory() as folder:
         started = time.perf_counter()
         ran = run_grid([experiment], scale, Path(folder))  # in the session that is there

@@ -30,6 +30,8 @@ from tests.engine.events import odd_sources, odd_values
 from tidegate.cli import app
 from tidegate.filters.expression import Predicate
 from tidegate.filters.literals import spell
+from tidegate.lab.experiments.printed import claims, documents
+from tidegate.lab.report.page import STATES
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -37,7 +39,10 @@ if TYPE_CHECKING:
 DOCUMENTS: Final = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 ON_SPARK: Final = [
     ROOT / "README.md",
-    *(ROOT / "docs" / f"{n}.md" for n in ("analysis", "pipeline", "scale", "statistics", "xml")),
+    *(
+        ROOT / "docs" / f"{n}.md"
+        for n in ("analysis", "lab", "pipeline", "scale", "statistics", "xml")
+    ),
 ]
 """Whose examples have a session and a folder."""
 LANGUAGES: Final = {"python", "console", "ebnf", "sh"}
@@ -128,6 +133,7 @@ def event(code: str) -> dict[str, Any]:
     return found
 
 
+CLAIMS: Final = ("claim", "printed in", "state", "decided by")
 FENCES: Final = [fence for path in DOCUMENTS for fence in fences(path)]
 TABLES: Final = [table for path in DOCUMENTS for table in tables(path)]
 
@@ -315,12 +321,37 @@ def _check_measured(table: Table) -> Iterator[str]:
     names = [row[0] for row in table.rows]
     yield from (f"{name} stands there twice" for name in names if names.count(name) > 1)
     for row in table.rows:
-        yield from (f"{row[0]}: {c!r}" for c in row[1:] if not re.match(r"[+]?\d|–$|none$", c))
+        yield from (f"{row[0]}: {c!r}" for c in row[1:] if not re.match(r"[-+]?\d|–$|none$", c))
         if "times" in table.head:
             cells = (row[table.head.index(name)] for name in ("ours", "scan", "times"))
             ours, scan, times = (float(cell.replace(",", "")) for cell in cells)
             if abs(scan / ours / times - 1) > 0.05:
                 yield f"{row[0]}: {scan} is not {times} times {ours}"
+
+
+def _check_claims(table: Table) -> Iterator[str]:
+    """Claims of the lab as they are restated, where they are printed, and in a state."""
+    stated = {each.text: f"{each.where}, l. {each.lines}" for each in claims().values()}
+    for text, where, state, _ in table.rows:
+        if stated.get(text) != where:
+            yield f"{text}: printed in {stated.get(text)}, not {where}"
+        if plain(state).strip("*") not in STATES:
+            yield f"{text}: {state}"
+
+
+def _check_summary(table: Table) -> Iterator[str]:
+    """How many claims of a document are in which state: as the tables after it have it."""
+    document = {each.text: documents()[each.document].title for each in claims().values()}
+    decided = [
+        (document[row[0]], row[2].strip("*"))
+        for other in tables(table.path)
+        if other.head == CLAIMS
+        for row in other.rows
+    ]
+    for title, *counts in table.rows:
+        right = [str(decided.count((title, state))) for state in STATES]
+        if counts != right:
+            yield f"{title}: {counts}, not {right}"
 
 
 def _check_rows(tested: Callable[[], list[tuple[str, ...]]]) -> Callable[[Table], Iterator[str]]:
@@ -343,6 +374,8 @@ _CHECKS: Final[dict[tuple[str, ...], Callable[[Table], Iterator[str]]]] = {
     ("limit", "constant", "value"): _check_limits,
     ("figure", "ours", "baseline", "ratio", "aim"): _check_figures,
     ("column", *odd_sources.SOURCES, "mappings"): _check_rows(odd_sources.by_type),
+    CLAIMS: _check_claims,
+    ("document", *STATES): _check_summary,
     ("only in", "columns or values", "filters see"): _check_rows(odd_values.by_library),
 }
 

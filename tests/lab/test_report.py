@@ -78,7 +78,7 @@ def test_printed_values_stand_beside_ours(runs: Path) -> None:
     curves = found.curves(REDUNDANT.plots[1])
     assert [each.label for each in curves if each.printed] == ["2D", "3D", "4D"]
     text = markdown([found], "results")
-    assert "| 10,000 |  |  |  | 66 | 22,230 |  |" in text
+    assert "| 10,000 | – | – | – | 66 | 22,230 | – |" in text
     assert "1,000" in text
 
 

@@ -57,6 +57,17 @@ class Rows:
         found = [read(row) for row in self.rows]
         return fmean(each[-1] if isinstance(each, list) else each for each in found)
 
+    def growth(self, x: str, y: str) -> list[float]:
+        """The means along a curve of at least two places, from which a growth can be told.
+
+        >>> Rows([{"k": 10, "n": 3}, {"k": 50, "n": 4}]).growth("k", "n")
+        [3.0, 4.0]
+        """
+        found = [each.mean for each in self.curve(x, y)]
+        if len(found) == 1:
+            raise LookupError(f"rows with several values of {x} are needed")
+        return found
+
     def curve(self, x: str, y: str) -> list[Spread]:
         """One column against another, over seeds; both may be lists.
 

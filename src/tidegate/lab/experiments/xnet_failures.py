@@ -137,6 +137,7 @@ def _changes(rows: Rows) -> Verdict:
     met, told = [], []
     for name in ("registration", "cancellation"):
         curve = rows.curve("population", name)
+        rows.growth("population", name)
         beyond = [_beyond(rows, each.x, name) for each in curve]
         met += [max(each.mean for each in curve) < 300, beyond[-1] > beyond[0]]
         if len(curve) > 2:
@@ -195,8 +196,8 @@ def _few_seconds(rows: Rows) -> Verdict:
 
 
 def _grows(rows: Rows) -> Verdict:
-    crashes = [each.mean for each in rows.curve("crash", "recovery")]
-    populations = [each.mean for each in rows.curve("population", "recovery")]
+    crashes = rows.growth("crash", "recovery")
+    populations = rows.growth("population", "recovery")
     met = [crashes[-1] > crashes[0], populations[-1] > populations[0]]
     return Verdict.of(
         met,
@@ -215,8 +216,7 @@ def _alike(rows: Rows) -> Verdict:
 
 
 def _one_minute(rows: Rows) -> Verdict:
-    found = {name: rows.where(way=name).curve("population", "delay") for name in SCENARIOS}
-    one, two = ([each.mean for each in curve] for curve in found.values())
+    one, two = (rows.where(way=name).growth("population", "delay") for name in SCENARIOS)
     slower = [a > b for a, b in zip(one, two, strict=True)]
     met = [
         max(one + two) < MINUTE,
@@ -229,6 +229,8 @@ def _one_minute(rows: Rows) -> Verdict:
 
 def _when_better(rows: Rows) -> Verdict:
     smallest, largest = min(rows.values("population")), max(rows.values("population"))
+    if smallest == largest:
+        raise LookupError("rows of several populations are needed")
     better = {}
     for population in (smallest, largest):
         own = rows.where(population=population)

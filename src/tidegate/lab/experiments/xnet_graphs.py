@@ -96,7 +96,7 @@ def _sixteen(rows: Rows) -> Verdict:
 
 def _never(rows: Rows) -> Verdict:
     own = rows.where(near=MOST)
-    curve = [each.mean for each in own.curve("peers", "missed_never")]
+    curve = own.growth("peers", "missed_never")
     vain = max(row["vain_never"] for row in own)
     met = [all(each > POOR for each in curve), curve[-1] > curve[0], vain < FEW]
     told = ", ".join(f"{each:.0%}" for each in curve)
@@ -135,9 +135,7 @@ def _slowly(rows: Rows) -> Verdict:
     met, told = [], []
     for near in rows.values("near"):
         own = rows.where(near=near)
-        means, spreads = (
-            [each.mean for each in own.curve("peers", name)] for name in ("mean", "deviation")
-        )
+        means, spreads = (own.growth("peers", name) for name in ("mean", "deviation"))
         met += [1 <= means[-1] / means[0] < SLOWLY, spreads[-1] < spreads[0]]
         told.append(
             f"n = {near} {means[0]:.1f} to {means[-1]:.1f}, {spreads[0]:.1f} to {spreads[-1]:.1f}"
@@ -148,7 +146,7 @@ def _slowly(rows: Rows) -> Verdict:
 def _largest(rows: Rows) -> Verdict:
     met, told = [], []
     for near in rows.values("near"):
-        curve = [each.mean for each in rows.where(near=near).curve("peers", "largest")]
+        curve = rows.where(near=near).growth("peers", "largest")
         met.append(1 <= curve[-1] / curve[0] < MODERATELY)
         told.append(f"n = {near} {curve[0]:.0f} to {curve[-1]:.0f}")
     return Verdict.of(met, "; ".join(told))

@@ -146,6 +146,7 @@ def _table(rows: Rows) -> Verdict:
 
 
 def _homogeneous(rows: Rows) -> Verdict:
+    rows.where(protocol=XNET).growth("population", "deviation")
     times = [
         rows.where(population=n, protocol=SIMPLE).mean("deviation")
         / max(1e-9, rows.where(population=n, protocol=XNET).mean("deviation"))
@@ -192,6 +193,7 @@ def _insensitive(rows: Rows) -> Verdict:
 
 
 def _delay(rows: Rows) -> Verdict:
+    rows.where(protocol=XNET).growth("population", "delay_22")
     ratios = [
         rows.where(population=n, protocol=XNET).mean("delay_22")
         / max(1e-9, rows.where(population=n, protocol=SIMPLE).mean("delay_22"))

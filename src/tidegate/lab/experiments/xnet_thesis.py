@@ -261,7 +261,9 @@ PROPERTY = Experiment(
         Claim(
             f"xnet-{name}",
             _property(name, RARE if name == "search-complete" else 0.0),
-            "((a,b)|c) refutes it." if name == "opposition-transitive" else "",
+            "A content model of either a and b, or c, refutes it."
+            if name == "opposition-transitive"
+            else "",
         )
         for name in PROPERTIES
     ),

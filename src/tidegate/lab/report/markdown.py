@@ -70,7 +70,7 @@ def _experiment(finding: Finding, figures: str) -> Iterator[str]:
     yield f"\n### {own.name}: {', '.join(own.reproduces)}\n"
     left = f"; {finding.missing} are missing" if finding.missing else ""
     yield f"{own.tells} Scale {finding.scale}, {len(finding.rows)} rows{left}. `{rerun(finding)}`\n"
-    yield "| claim | printed in | | decided by |"
+    yield "| claim | printed in | state | decided by |"
     yield "|---|---|---|---|"
     for each in finding.decided():
         why = f" {each.claim.why}" if each.claim.why and state(each) != "held" else ""
@@ -86,12 +86,12 @@ def _experiment(finding: Finding, figures: str) -> Iterator[str]:
 
 
 def _table(title: str, x_label: str, curves: Sequence[Curve]) -> Iterator[str]:
-    """The curves as columns."""
+    """The curves as columns; what has no value there has a dash."""
     places = list(dict.fromkeys(p.x for curve in curves for p in curve.points))
-    yield f"{title}:\n"
+    yield f"{title}, by {x_label}:\n" if x_label else f"{title}:\n"
     names = [f"{c.label}, printed" if c.printed else c.label for c in curves]
-    yield f"| {x_label} | {' | '.join(names)} |"
+    yield f"| measured | {' | '.join(names)} |"
     yield f"|---|{'---:|' * len(curves)}"
     for x in places:
-        cells = [next((spread(p) for p in curve.points if p.x == x), "") for curve in curves]
+        cells = [next((spread(p) for p in curve.points if p.x == x), "–") for curve in curves]
         yield f"| {told(x)} | {' | '.join(cells)} |"
