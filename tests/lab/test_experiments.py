@@ -12,7 +12,9 @@ from tidegate.lab.experiments import (
     mbd,
     parametric,
     pruning,
+    ratings,
     subsumption,
+    xnet_failures,
     xnet_routing,
     xnet_search,
 )
@@ -171,3 +173,41 @@ def test_patterns_share_a_tree_and_searches_answer_as_one_by_one() -> None:
     assert rows.where(patterns=400).mean("tree") < rows.where(patterns=400).mean("nodes")
     point = {"questions": 5, "ellipsis": 0.05, "branching": 0.1, "patterns": 60}
     measured(xnet_search.SEARCH, [point])  # which compares answers itself
+
+
+def test_routers_catch_up_in_a_fraction_of_the_time_they_were_away() -> None:
+    grid = [{"router": r, "crash": 60, "population": n} for r in (2, 19) for n in (20, 60)]
+    rows = measured(xnet_failures.RECOVERY, grid)
+    claims_of = {claim.name: claim for claim in xnet_failures.RECOVERY.claims}
+    for name in ("xnet-three-percent", "xnet-few-seconds", "xnet-routers-alike"):
+        assert claims_of[name].rule(rows).state == "held"
+    with pytest.raises(LookupError, match="several values of crash"):
+        claims_of["xnet-recovery-grows"].rule(rows)
+    assert all(row["recovery"] == pytest.approx(row["percent"] * 600) for row in rows)
+    ways = [*xnet_failures.SCENARIOS, "8 is back after 60 s"]
+    lost = measured(
+        xnet_failures.FAILOVER, [{"way": w, "population": n} for w in ways for n in (20, 60)]
+    )
+    assert all(0.1 < row["delay"] < 2 for row in lost)
+    assert verdicts(xnet_failures.FAILOVER, lost)["xnet-fig6.22"] in ("held", "partly")
+
+
+def test_links_are_what_takes_time_across_the_internet() -> None:
+    grid = [{"documents": 4, "tried": 4, "population": n} for n in (20, 60)]
+    found = verdicts(xnet_failures.NORMAL, measured(xnet_failures.NORMAL, grid))
+    assert found["xnet-links-share"] == found["xnet-fig6.19-routing"] == "held"
+    assert found["xnet-table6.9"] == "held"
+
+
+def test_covering_forwards_no_event_more_and_is_graded_by_bounds() -> None:
+    point = {"workload": "books", "subscriptions": 16, "lasting": 2, "policy": "covering"}
+    rows = measured(ratings.COMPARED, [point])
+    assert rows.rows[0]["network load"] == 1
+    assert 0 <= rows.rows[0]["applicability"] < 1
+    every = Rows([{**rows.rows[0], "policy": name} for name in ratings.RATED.values()])
+    found = verdicts(ratings.COMPARED, every)
+    assert found["pruning-table1-network-load"] == "partly"  # all as good as covering
+    grade = ratings.GRADES["memory"]
+    assert [grade(each) for each in (0.2, 0.5, 0.9)] == ["poor", "suitable", "excellent"]
+    grade = ratings.GRADES["deregistration"]
+    assert [grade(each) for each in (2.0, 1.4, 1.0)] == ["poor", "suitable", "excellent"]
