@@ -11,6 +11,7 @@ from tidegate.cli import app
 from tidegate.lab.experiments.experiment import Plot, Point
 from tidegate.lab.experiments.rows import Rows, Spread
 from tidegate.lab.experiments.subsumption import REDUNDANT, WAYS_TO_CHOOSE
+from tidegate.lab.experiments.xnet_thesis import FILTERING
 from tidegate.lab.report.findings import Curve, Finding, findings
 from tidegate.lab.report.markdown import markdown
 from tidegate.lab.report.page import page, state
@@ -71,6 +72,13 @@ def test_claims_are_decided_by_the_rows(runs: Path) -> None:
     assert decided["subsumption-most-in-2d"] == "partly"  # 92 of 100
     lacking = Finding(REDUNDANT, "small", found.rows.where(way="covering"))
     assert {state(each) for each in lacking.decided()} == {"open"}
+
+
+def test_a_claim_of_growth_is_open_where_one_size_was_run() -> None:
+    point = {"documents": 1, "patterns": 1_000, "xtrie": 1.0, "index": 1.0, "seed": 1}
+    found = Finding(FILTERING, "paper", Rows([point]))
+    assert [state(each) for each in found.decided()] == ["open"]
+    assert found.missing == 2
 
 
 def test_printed_values_stand_beside_ours(runs: Path) -> None:

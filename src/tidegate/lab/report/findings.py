@@ -85,7 +85,7 @@ def findings(
 def _verdict(claim: Claim, rows: Rows) -> Verdict | None:
     try:
         return claim.rule(rows)
-    except (LookupError, ValueError):  # rows are missing that the rule needs
+    except (LookupError, ValueError, ZeroDivisionError):  # rows are missing that the rule needs
         return None
 
 
