@@ -200,7 +200,7 @@ def test_links_are_what_takes_time_across_the_internet() -> None:
 
 
 def test_covering_forwards_no_event_more_and_is_graded_by_bounds() -> None:
-    point = {"workload": "books", "subscriptions": 16, "lasting": 2, "policy": "covering"}
+    point: Point = {"workload": "books", "subscriptions": 16, "lasting": 2, "policy": "covering"}
     rows = measured(ratings.COMPARED, [point])
     assert rows.rows[0]["network load"] == 1
     assert 0 <= rows.rows[0]["applicability"] < 1
