@@ -102,7 +102,7 @@ def test_a_good_token_says_who_it_is(algorithm: str, key: Any, known: bytes) -> 
         ({"exp": int(time.time()) - 1}, "expired"),
         ({"exp": None}, '"exp"'),
         ({"exp": "soon"}, "Expiration Time"),
-        ({"nbf": int(time.time()) + 600}, "not yet valid"),
+        ({"nbf": int(time.time()) + 1_000_000}, "not yet valid"),
         ({"iss": "them"}, "issuer"),
         ({"iss": None}, '"iss"'),
         ({"aud": "others"}, "[Aa]udience"),

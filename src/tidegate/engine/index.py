@@ -115,6 +115,7 @@ class Index:
 
         All are compiled together, if they are many.
 
+        >>> from tidegate import parse
         >>> index = Index()
         >>> index.add_together([], {"a": parse("price < 5"), "b": parse("price < 9")})
         >>> index.match({"price": 7})

@@ -61,7 +61,7 @@ class Stream:
 
         >>> [some] = STREAMS["trade"].batches("subscriptions", 3)
         >>> some.column("filter")[0].as_py()
-        'symbol = :symbol AND price BETWEEN :low AND :high AND volume > :volume'
+        'symbol = :symbol AND price BETWEEN :low AND :high'
         """
         for number, rows in shares(count):
             yield from self.table(what, number, seed, rows).to_batches()
