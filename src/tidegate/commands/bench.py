@@ -18,7 +18,7 @@ def bench(
         typer.Argument(
             metavar="[NAME]...",
             help="Which of parse, relate, match, boxes, papers, overlay, pruning, "
-            "parametric, churn, pipeline, scale, xml, xroute, peers, network; all by default.",
+            "parametric, churn, pipeline, scale, xml, xroute, peers, network, lab; all by default.",
         ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON lines.")] = False,
