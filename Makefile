@@ -11,8 +11,8 @@ WORKERS ?= 3
 ARGS    ?=
 CODE    := $(wildcard src tests bench docs/pictures)
 
-# Two of the workers run the tests that need Spark first, so that there are two JVMs, which are idle
-# half of the time; the third and then all of them run the rest.
+# One of the workers runs the tests that need Spark first, with one JVM that is warm after the first
+# dozen; the others, and then all of them, run the rest.
 PYTEST  := $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup
 
 # Spark starts the Python of its workers by this name.

@@ -24,29 +24,17 @@ LONG, QUICK = (os.environ.get(name) == "1" for name in ("TIDEGATE_LONG", "TIDEGA
 settings.load_profile("long" if LONG else "quick" if QUICK else "default")
 
 
-OTHER_HALF = (
-    "test_analyse",
-    "test_cluster",
-    "test_connect",
-    "test_faults",
-    "test_sharded",
-    "test_statistics",
-)
-"""Files whose tests take about as long as all others that use Spark."""
-
-
 def uses_spark(item: pytest.Item) -> bool:
     return "spark" in getattr(item, "fixturenames", ())
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Give the tests that use Spark to two workers, first, so that two JVMs start, and early."""
+    """Give the tests that use Spark to one worker, first: a JVM is fast once it is warm."""
     for item in items:
         if uses_spark(item):
             item.add_marker(pytest.mark.spark)
-            half = "spark-2" if item.path.stem in OTHER_HALF else "spark-1"
-            item.add_marker(pytest.mark.xdist_group(half))
+            item.add_marker(pytest.mark.xdist_group("spark"))
     items.sort(key=lambda item: not uses_spark(item))
 
 
@@ -84,14 +72,14 @@ def spark(
     """The oracle of law 1: Spark with ANSI on, in UTC, with case-sensitive names."""
     if "PYTEST_XDIST_WORKER" in os.environ:
         asking = [item.nodeid for item in request.session.items if uses_spark(item)]
-        assert all("@spark-" in name for name in asking), "run with --dist loadgroup"
+        assert all(name.endswith("@spark") for name in asking), "run with --dist loadgroup"
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
     from pyspark.sql import SparkSession
 
     files = tmp_path_factory.mktemp("spark")
     options = {
-        # two JVMs of many small jobs on two cores: no time for thorough compilers and collectors
+        # many small jobs beside other workers: no time for thorough compilers and collectors
         "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
