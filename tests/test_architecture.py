@@ -28,6 +28,7 @@ def test_every_path_leads_somewhere() -> None:
     ] == []
 
 
+@pytest.mark.slow
 def test_every_name_is_in_the_code() -> None:
     assert len(NAMES) > 100
     assert [name for name in NAMES if name not in all_names() | NOT_OURS] == []

@@ -147,6 +147,7 @@ def test_every_document_has_examples(path: Path) -> None:
     assert {f.language for f in fences(path)} <= LANGUAGES, "a fence that nothing checks"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "path", [path for path in DOCUMENTS if path not in ON_SPARK], ids=lambda path: path.name
 )

@@ -176,6 +176,7 @@ def violations(path: str, source: str, shared: set[str]) -> list[str]:
     ]
 
 
+@pytest.mark.slow
 def test_every_module_imports_only_from_folders_above_its_own() -> None:
     modules = sorted(PACKAGE.rglob("*.py"))
     shared = {file.stem for file in PACKAGE.glob("*.py")} - {"__init__", "cli"}
@@ -284,6 +285,7 @@ def loaded_by(statement: str) -> set[str]:
     return set(run.stdout.split())
 
 
+@pytest.mark.slow
 def test_importing_tidegate_leaves_the_heavy_libraries_alone() -> None:
     assert "wave" in loaded_by("import wave")
     assert loaded_by("import tidegate") & {"pyspark", "numba", "pyarrow"} == set()

@@ -15,6 +15,8 @@ import tidegate as tg
 from tidegate import jit
 from tidegate.jit import KernelFile
 
+pytestmark = pytest.mark.slow
+
 SOURCES = {
     "callee.py": "from tidegate.jit import inlined\n"
     "@inlined\ndef amount(x):\n    return {amount}\n",

@@ -15,6 +15,8 @@ from docs.pictures.draw import PICTURES
 from tests import ROOT
 from tests.code_names import all_names, file_of
 
+pytestmark = pytest.mark.slow
+
 FOLDER = ROOT / "docs" / "pictures"
 SVG = "{http://www.w3.org/2000/svg}"
 

@@ -277,6 +277,7 @@ def negative_space_answers(subscriptions: Sequence[Box], domain: Box) -> Iterato
         ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("dimensions", "count"), [(1, 500), (2, 2000), (3, 400), (4, 120)])
 @pytest.mark.parametrize("exponent", [0.0, 0.5, 1.0])
 def test_the_papers_workload_gets_the_answers_of_the_papers_algorithm(

@@ -150,6 +150,7 @@ def _compare_with_matches(place: Setting) -> None:
     assert min(seen[True], seen[False]) > 100
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "families"), [("plain", 130), ("fractions", 60)])
 def test_relations_are_exact_without_a_schema(name: str, families: int) -> None:
     answers = _exact_families(PLAIN_PLACES[name](), families * TIMES)
@@ -239,6 +240,7 @@ def _vast() -> list[Condition]:
     return [*vast, *small, both(vast[0], small[0]), either(vast[1], small[1]), negation(vast[0])]
 
 
+@pytest.mark.slow
 def test_filters_beyond_the_normal_form_are_never_related_wrongly() -> None:
     members = known(numbered(), _vast())
     beyond = [member for member in members if boxes(member.filter) is None]

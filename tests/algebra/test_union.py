@@ -106,6 +106,7 @@ def test_the_two_halves_of_an_attribute_take_in_everything() -> None:
     assert union.subsumes(tg.parse("y = 5"))
 
 
+@pytest.mark.slow
 def test_a_filter_beyond_the_normal_form_subsumes_itself_and_nothing_else() -> None:
     wide = " AND ".join(f"(a{i} = 1 OR b{i} = 2)" for i in range(12))
     union = tg.Union()

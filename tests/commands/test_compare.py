@@ -20,6 +20,8 @@ from tidegate.lab.workloads.sources import SOURCES
 from tidegate.overlay.policy.covering import Covering
 from tidegate.simulate.scenario import load
 
+pytestmark = pytest.mark.slow
+
 SUBSCRIPTIONS, BROKERS = 40, 3
 NAME = "<small> & [bold]"
 SMALL = f"""

@@ -8,6 +8,7 @@ import os
 import tarfile
 from random import Random
 
+import pytest
 from lxml import etree
 
 from tidegate.documents.tree import read
@@ -59,6 +60,7 @@ def check(texts: list[str], sources: list[bytes]) -> int:
     return count
 
 
+@pytest.mark.slow
 def test_every_query_set_means_what_lxml_says() -> None:
     sources = documents(8)
     for name, most in (

@@ -96,6 +96,7 @@ def test_two_merge_into_that_of_both_histories(one: list[str], other: list[str])
     assert second.plain() == synopsis(other).plain()
 
 
+@pytest.mark.slow
 @settings(max_examples=150)
 @given(histories, histories, st.data())
 def test_sums_stay_exact_through_any_history(

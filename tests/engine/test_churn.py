@@ -187,6 +187,7 @@ def test_what_is_flushed_is_mapped_no_more(tmp_path: object) -> None:
     assert sorted(opened.match({"x": 5})) == [-1, 5]
 
 
+@pytest.mark.slow
 def test_single_removes_are_merged_away() -> None:
     index = Index()
     index.add_many(pa.table({"id": range(20_000), "p": range(20_000)}), filter="x = :p")
@@ -268,6 +269,7 @@ def readers(index: Index, count: int) -> Iterator[list[BaseException]]:
             assert not thread.is_alive()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("merges", [True, False], ids=["merging aside", "nobody merges aside"])
 def test_there_are_never_too_many_segments(merges: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Single updates beside two readers that do nothing but read."""

@@ -62,6 +62,7 @@ def known() -> dict[bool, Known]:
     return {True: Known(SCHEMA), False: Known(None)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("typed", [True, False])
 @pytest.mark.parametrize("size", SIZES)
 def test_batches_of_all_sizes(known: dict[bool, Known], size: int, typed: bool) -> None:

@@ -129,6 +129,7 @@ def test_all_parameters_of_one_update_change_at_once() -> None:
                 break
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["team = :p", "team >= :p OR leader = :p"])
 def test_subscriptions_come_and_go_together(text: str) -> None:
     index = crowded()

@@ -132,6 +132,7 @@ CHECKS: tuple[Callable[[], set[Any]], ...] = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("check", CHECKS)
 def test_without_a_mutation_nothing_is_wrong(check: Callable[[], set[Any]]) -> None:
     assert check() == set()
@@ -161,6 +162,7 @@ def test_a_wrong_tail_of_a_sliced_array_is_noticed(monkeypatch: pytest.MonkeyPat
     assert {start for _, start in wrong} == {64, 150}  # 100 is not within the first 51
 
 
+@pytest.mark.slow
 def test_a_lost_null_under_not_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     def two_valued(predicate: Predicate, schema: Schema | None) -> ValueSet:
         held = meaning.allowed(predicate, schema)
@@ -185,6 +187,7 @@ def test_a_rebuild_that_brings_back_the_dead_is_noticed(monkeypatch: pytest.Monk
     assert "flush" in changes_that_go_wrong()
 
 
+@pytest.mark.slow
 def test_a_key_of_its_own_for_minus_zero_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     def signed(values: NDArray[np.float64]) -> NDArray[np.int64]:
         keys = double_keys(values)

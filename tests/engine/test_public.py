@@ -48,6 +48,7 @@ def test_names_are_listed_without_loading_what_they_stand_for() -> None:
     assert printed_by(program) == "True True False"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "statement", ["tidegate.Index", "from tidegate import Index", "from tidegate import *"]
 )

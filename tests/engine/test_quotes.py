@@ -268,6 +268,7 @@ def read_simple(text: str) -> tuple[str, float] | None:
     return start.removeprefix("symbol = '"), float(limit[:-1])
 
 
+@pytest.mark.slow
 def test_made_up_quotes_have_the_shape_of_real_ones() -> None:
     made_up = typed(made_up_quotes(stocks=8, days=20))
     assert made_up.num_rows == 160

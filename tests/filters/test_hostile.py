@@ -315,6 +315,7 @@ ACCEPTED: Final[dict[str, Callable[[], tuple[str, Any]]]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ACCEPTED)
 def test_a_text_that_is_only_large_is_read_and_means_what_it_says(name: str) -> None:
     text, value = ACCEPTED[name]()

@@ -47,6 +47,7 @@ def test_parameters_and_names_come_back() -> None:
         assert again(filter, None) == filter.tree
 
 
+@pytest.mark.slow
 def test_a_constant_longer_than_any_text_comes_back() -> None:
     bound = tg.parse("x = :p OR y IN (:p, 'b')").bind(p="long '\\" * 500_000)
     assert again(bound, None) == bound.tree

@@ -205,6 +205,7 @@ def test_the_printed_form_says_the_same_to_spark(asked: Asked) -> None:
         ]
 
 
+@pytest.mark.slow
 def test_the_printed_form_is_read_back_as_an_equal_filter(generated: Generated) -> None:
     schema = tg.Schema(generate.TYPES)
     for given, conditions in ((schema, generated.conditions), (None, generated.own)):
@@ -413,6 +414,7 @@ def cell(seen: Coverage, situation: str, operator: str, name: str) -> str:
     )
 
 
+@pytest.mark.slow
 def test_no_cell_of_operator_type_and_situation_is_empty(generated: Generated) -> None:
     seen = observe(generated) + observe_strangers(Random(SEED))
     print(report(seen))

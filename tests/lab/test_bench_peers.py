@@ -14,6 +14,7 @@ def reduced(experiment: Experiment, size: Size) -> Experiment:
     return dataclasses.replace(experiment, sizes={"small": size})
 
 
+@pytest.mark.slow
 def test_it_measures_trees_graphs_and_brokers_and_judges_each_claim(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

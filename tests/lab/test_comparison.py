@@ -27,6 +27,8 @@ from tidegate.overlay.policy.sources import Source
 from tidegate.overlay.table import Table
 from tidegate.simulate.scenario import Scenario, read
 
+pytestmark = pytest.mark.slow
+
 NOTHING = parse("price < 5 AND price > 9", SCHEMA)
 SEED, SUBSCRIPTIONS, BROKERS = 3, 120, 4
 SMALL = f"""

@@ -68,6 +68,7 @@ def verdicts(experiment: Experiment, rows: Rows) -> dict[str, str]:
     return {claim.name: claim.rule(rows).state for claim in experiment.claims}
 
 
+@pytest.mark.slow
 def test_subsumption_finds_more_than_covering_and_less_in_more_dimensions() -> None:
     own = subsumption.REDUNDANT
     points = [{**point, "count": 400} for point in own.size("small").points]
@@ -90,6 +91,7 @@ def test_a_larger_k_finds_no_less() -> None:
     assert 0 <= missed[-1] < 0.2
 
 
+@pytest.mark.slow
 def test_diagrams_keep_less_by_covering_and_less_still_by_merging() -> None:
     own = mbd.TABLES
     small = [{**p, "count": 1_500, "distinct": 150, "events": 10} for p in own.size("small").points]
@@ -154,6 +156,7 @@ def test_an_update_takes_fewer_messages_than_a_new_subscription() -> None:
     assert all(row["lost"] == 0 for row in rows)
 
 
+@pytest.mark.slow
 def test_counting_tables_get_smaller_beside_simple_ones() -> None:
     own = xnet_routing.TABLES
     points = [{**p, "documents": 1} for p in own.size("small").points if p["population"] != 1_000]
@@ -175,6 +178,7 @@ def test_patterns_share_a_tree_and_searches_answer_as_one_by_one() -> None:
     measured(xnet_search.SEARCH, [point])  # which compares answers itself
 
 
+@pytest.mark.slow
 def test_routers_catch_up_in_a_fraction_of_the_time_they_were_away() -> None:
     grid = [{"router": r, "crash": 60, "population": n} for r in (2, 19) for n in (20, 60)]
     rows = measured(xnet_failures.RECOVERY, grid)
@@ -199,6 +203,7 @@ def test_links_are_what_takes_time_across_the_internet() -> None:
     assert found["xnet-table6.9"] == "held"
 
 
+@pytest.mark.slow
 def test_covering_forwards_no_event_more_and_is_graded_by_bounds() -> None:
     point: Point = {"workload": "books", "subscriptions": 16, "lasting": 2, "policy": "covering"}
     rows = measured(ratings.COMPARED, [point])

@@ -162,6 +162,7 @@ def test_cancelling_first_loses_events_that_were_always_wanted() -> None:
     assert found.lost > 0
 
 
+@pytest.mark.slow
 def test_the_benchmark_runs_and_checks_what_it_measures(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(Path(__file__).parents[2]))
     bench = importlib.import_module("bench.parametric")

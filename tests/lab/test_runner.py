@@ -26,6 +26,8 @@ from tidegate.pipeline.spark.cluster import cluster
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+pytestmark = pytest.mark.slow
+
 PROGRAM = """
 import sys
 from pathlib import Path

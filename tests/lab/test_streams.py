@@ -28,6 +28,7 @@ def whole(own: Stream, what: What, count: int, seed: int = 1) -> pa.Table:
     return pa.Table.from_batches(list(own.batches(what, count, seed)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", BOTH)
 @pytest.mark.parametrize("name", STREAMS)
 def test_a_larger_set_begins_with_the_smaller_one_and_tables_are_made_alone(

@@ -20,6 +20,7 @@ def said() -> str:
     return out.file.getvalue()
 
 
+@pytest.mark.slow
 def test_it_prints_what_a_slow_index_finds() -> None:
     workload = trade(tour.RULES, seed=1)
     slow = ScanIndex(workload.schema)

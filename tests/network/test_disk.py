@@ -84,6 +84,7 @@ def files(folder: Path) -> list[Path]:
     return sorted(path for path in folder.iterdir() if path.name != "lock")
 
 
+@pytest.mark.slow
 def test_every_flipped_bit_is_refused_by_the_name_of_its_file(filled: Path, tmp_path: Path) -> None:
     was = state(copy(filled, tmp_path / "as it is"))
     tried = 0

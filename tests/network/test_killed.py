@@ -13,6 +13,8 @@ import pytest
 
 from tests.network.killed import Act, Ends, check, history, properly, run, too_early
 
+pytestmark = pytest.mark.slow
+
 LONG = os.environ.get("TIDEGATE_LONG") == "1"
 SEEDS = range(8 if LONG else 1)
 AT_RANDOM = 520 if LONG else 6

@@ -305,6 +305,7 @@ def _in_a_thread(at: str) -> None:
 # -- changes under load
 
 
+@pytest.mark.slow
 def test_no_event_is_missed_that_matches_before_and_after_a_change(tmp_path: Path) -> None:
     """A filter is changed 1,000 times a second, in its constants and in its shape."""
     texts = ["price < :x", "price < :x OR side = 'buy'", "price >= 0 AND price <= :x"]

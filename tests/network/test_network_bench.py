@@ -9,6 +9,8 @@ from bench.network_load import Load
 from bench.network_workload import Traffic
 from tidegate.network.frames import HEAD, Frames, Sort
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:

@@ -27,6 +27,8 @@ from tidegate.network.process import read_setup
 from tidegate.network.tls import Tls
 from tidegate.overlay.attributes import Attributes
 
+pytestmark = pytest.mark.slow
+
 MAIN = [sys.executable, "-c", "from tidegate.cli import main; main()"]
 
 

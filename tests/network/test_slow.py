@@ -246,6 +246,7 @@ def resident(process: int) -> int:
     return 1024 * int(found[1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("slow", ["cut", "drop"] if LONG else ["cut"])
 def test_somebody_who_never_reads_at_full_rate(slow: str) -> None:
     """Memory stays below a ceiling, and everybody else gets everything and waits for nobody."""

@@ -30,6 +30,8 @@ from tidegate.overlay.policy.covering import Covering
 from tidegate.overlay.strategy import steps
 from tidegate.overlay.variable import Binding, Variable
 
+pytestmark = pytest.mark.slow
+
 NARROWS: list[Action] = [  # x < 4 stands for x < 3, and becomes x < 1
     ("subscribe", 0, 0, 0),
     ("settle", 0, 0, 0),

@@ -39,6 +39,8 @@ from tidegate.overlay.policy.merging import Merging
 from tidegate.overlay.routing import Routing
 from tidegate.overlay.structures import NumberedBoxes
 
+pytestmark = pytest.mark.slow
+
 
 class BreaksBeforeMaking(Broker):
     """Sends what is removed on its own, and before what takes its place."""

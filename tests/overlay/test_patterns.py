@@ -208,11 +208,13 @@ def test_one_network_carries_both() -> None:
 MUTANTS = [BreaksBeforeMaking, SendsBack, ReordersUpdates]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mutant", MUTANTS)
 def test_a_wrong_broker_is_caught_with_patterns(mutant: type[Broker]) -> None:
     assert caught(pool("patterns", 3), "covering", advertisements=False, make=mutant)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["patterns", "several"])
 def test_a_wrong_policy_is_caught_with_patterns(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(policy_module, "Covering", DoesNotPromote)

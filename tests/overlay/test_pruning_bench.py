@@ -24,6 +24,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pruning, "SHARES", (0.0, 1.0))
 
 
+@pytest.mark.slow
 def test_every_figure_is_measured() -> None:
     found = {figure.name: figure for figure in pruning.run()}
     assert all(json.loads(json.dumps(figure.as_dict())) for figure in found.values())

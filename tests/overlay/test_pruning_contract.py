@@ -29,6 +29,8 @@ from tidegate.overlay.policy.pruning import Pruned
 from tidegate.overlay.policy.replacement import Replaced
 from tidegate.overlay.structures import INDEXES
 
+pytestmark = pytest.mark.slow
+
 LONG, QUICK = (os.environ.get(name) == "1" for name in ("TIDEGATE_LONG", "TIDEGATE_QUICK"))
 KINDS = st.sampled_from([*POOLS])
 EVERY_POLICY = pytest.mark.parametrize("policy", PRUNING)

@@ -37,6 +37,8 @@ from tidegate.overlay.policy.sources import Source
 from tidegate.overlay.several_pruner import SeveralCourses
 from tidegate.overlay.table import Table
 
+pytestmark = pytest.mark.slow
+
 QUIETLY = settings(phases=[Phase.generate], suppress_health_check=list(HealthCheck))
 MANY = 200  # histories, of which one is to show a mistake
 CONDITIONS = prune._conditions

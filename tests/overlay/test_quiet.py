@@ -113,6 +113,7 @@ def test_mergers_hold_survivors_and_cost_no_more_than_allowed(
     histories()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", POOLS)
 def test_nothing_is_subsumed_by_the_others_after_a_rebuild(kind: str) -> None:
     @settings(max_examples=examples(kind, 40))
@@ -142,6 +143,7 @@ SCHEMA = tg.Schema(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("advertisements", [False, True], ids=["open", "advertised"])
 def test_what_is_forwarded_in_vain_is_what_mergers_add(advertisements: bool) -> None:
     """On each link, within the interval that holds 99 of 100 draws of a right share.

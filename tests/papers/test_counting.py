@@ -31,6 +31,7 @@ EXAMPLES: Final = 200 if LONG else 6
 STEPS: Final = 300 if LONG else 60
 
 
+@pytest.mark.slow
 @settings(max_examples=EXAMPLES)
 @given(seed=st.integers(0, 2**32), name=st.sampled_from(list(SCHEMAS)))
 def test_it_agrees_with_the_box_store(seed: int, name: str) -> None:
@@ -63,6 +64,7 @@ def test_histories_with_pruning_keep_everything_right(seed: int, name: str) -> N
     history(CountingTable(SCHEMAS[name]), seed, STEPS // 2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SCHEMAS)
 def test_filters_without_a_normal_form_are_related_soundly(name: str) -> None:
     """The box store does not know; events say whether an answer can be right."""

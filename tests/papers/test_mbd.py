@@ -185,6 +185,7 @@ def test_a_batch_is_matched_as_its_events_are(seed: int) -> None:
     ]
 
 
+@pytest.mark.slow
 @settings(max_examples=EXAMPLES)
 @given(seed=st.integers(0, 2**32))
 def test_one_phase_finds_what_two_find(seed: int) -> None:
@@ -365,6 +366,7 @@ PLAIN = {**os.environ, "PYTHONPATH": "src:.", "NUMBA_DISABLE_JIT": "1"}
 """Kernels as plain Python, which need not be loaded."""
 
 
+@pytest.mark.slow
 def test_the_same_history_leads_to_the_same_diagrams() -> None:
     """Whatever the hashes of strings are."""
     program = (
@@ -400,6 +402,7 @@ def history(seed: int) -> list[Any]:
     return [*said, table.attributes, [str(table.predicates[v]) for v in table.predicates.of("x")]]
 
 
+@pytest.mark.slow
 def test_kernels_stay_within_their_arrays() -> None:
     """As plain Python, in which every index is checked."""
     subprocess.run(

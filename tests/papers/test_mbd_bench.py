@@ -22,6 +22,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
             monkeypatch.setattr(part, name, sizes[name])
 
 
+@pytest.mark.slow
 def test_every_figure_is_measured() -> None:
     figures = list(papers_mbd.figures())
     names = [each.name for each in figures]
@@ -42,6 +43,7 @@ def test_a_table_that_finds_too_much_fails_the_benchmark(monkeypatch: pytest.Mon
         list(papers_mbd.figures())
 
 
+@pytest.mark.slow
 def test_what_is_missed_is_counted() -> None:
     figures = {each.name: each for each in papers_missed.figures()}
     assert len(figures) == 9

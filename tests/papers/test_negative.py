@@ -639,6 +639,7 @@ def test_filters_on_many_attributes_meet_the_limit_and_not_the_end_of_memory() -
 # -- the same in every process
 
 
+@pytest.mark.slow
 def test_the_same_history_has_the_same_boxes_in_every_process() -> None:
     """Sets and dictionaries of strings stand in another order in every process."""
     program = """

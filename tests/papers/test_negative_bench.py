@@ -15,6 +15,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(papers_negative, name, size)
 
 
+@pytest.mark.slow
 def test_every_figure_is_measured() -> None:
     figures = list(papers_negative.figures())
     names = [each.name for each in figures]
@@ -29,6 +30,7 @@ def test_every_figure_is_measured() -> None:
     assert sum("beside the box store's overlap query" in name for name in names) == 3
 
 
+@pytest.mark.slow
 def test_where_an_exact_space_stops_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(papers_negative, "LIMIT", 100_000)
     monkeypatch.setattr(papers_negative, "DIMENSIONS", (5,))

@@ -97,6 +97,7 @@ def test_an_update_of_the_example_moves_the_bound_only() -> None:
 # -- after every step of any history
 
 
+@pytest.mark.slow
 @SLOW
 @given(SEEDS)
 def test_links_are_the_transitive_reduction(seed: int) -> None:
@@ -132,6 +133,7 @@ def test_links_are_the_transitive_reduction_under_a_schema(seed: int) -> None:
         )
 
 
+@pytest.mark.slow
 @settings(SLOW, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(seed=SEEDS)
 def test_links_are_the_transitive_reduction_when_all_have_sieves(seed: int, sieves: None) -> None:
@@ -410,6 +412,7 @@ def test_a_filter_without_a_normal_form_is_a_root() -> None:
 # -- outlines
 
 
+@pytest.mark.slow
 @settings(max_examples=3000 if LONG else 40, deadline=None)
 @given(SEEDS, st.sampled_from([*SCHEMAS, "mixed", "plain"]))
 def test_an_outline_excludes_nothing_that_covers_or_overlaps(seed: int, kind: str) -> None:
@@ -680,6 +683,7 @@ print(poset.compared, poset.asked, [[*n.numbers, -1, *(k for c in n.below for k 
 PLAIN = {"PYTHONPATH": f"{ROOT}:{ROOT / 'src'}", "NUMBA_DISABLE_JIT": "1"}
 
 
+@pytest.mark.slow
 def test_the_same_history_leads_to_the_same_poset_in_every_process() -> None:
     told = [
         subprocess.run(

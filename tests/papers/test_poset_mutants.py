@@ -47,10 +47,12 @@ def noticed(make: Callable[[], Poset] = Poset) -> str:
     return ""
 
 
+@pytest.mark.slow
 def test_nothing_is_noticed_of_the_poset_itself() -> None:
     assert noticed() == ""
 
 
+@pytest.mark.slow
 def test_nothing_is_noticed_of_the_poset_with_sieves(monkeypatch: pytest.MonkeyPatch) -> None:
     with_sieves(monkeypatch)
     assert noticed() == ""

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+import pytest
 from typer.testing import CliRunner, Result
 
 import tidegate as tg
@@ -71,6 +72,7 @@ def test_of_racing_pins_one_wins(address: str) -> None:
     assert pins.pinned(address) == {("other", 3): 77}
 
 
+@pytest.mark.slow
 def test_a_vacuum_leaves_what_is_pinned(address: str) -> None:
     check_a_vacuum(address, 6)
 

@@ -1,5 +1,7 @@
 from dataclasses import fields
 
+import pytest
+
 from tidegate.overlay.work import Work
 from tidegate.simulate.cost import FREE, CostModel, calibrate
 
@@ -11,6 +13,7 @@ def test_every_unit_of_work_has_its_cost() -> None:
         assert FREE.of(Work(**{unit.name: 3})) == 0
 
 
+@pytest.mark.slow
 def test_a_machine_can_be_calibrated() -> None:
     found = calibrate(200)
     assert not found.measured

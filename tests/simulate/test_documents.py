@@ -95,6 +95,7 @@ def test_a_workload_of_another_kind_is_refused() -> None:
         read({**NEWS, "kind": "attributes"}, SOURCES)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("table", [NEWS, ROOMS], ids=["news", "rooms"])
 @pytest.mark.parametrize(
     "policy",

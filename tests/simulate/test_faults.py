@@ -283,6 +283,7 @@ def test_without_faults_nothing_is_ever_missed_or_duplicated(
     check_quiet(net)
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(st.integers(2, 6), st.integers(0, 10**6), st.sampled_from(POLICIES), st.booleans())
 def test_after_faults_everybody_gets_what_they_want_again(

@@ -119,6 +119,7 @@ class Masked:
             self.network.mend(name, other)
 
 
+@pytest.mark.slow
 @settings(max_examples=3_000 if LONG else 25)
 @given(seed=st.integers(0, 10**9), policy=st.sampled_from(POLICIES), advertisements=st.booleans())
 def test_nothing_is_missed_during_failures_and_nothing_comes_twice(

@@ -62,6 +62,7 @@ def test_what_makes_no_sense_is_refused(brokers: dict[str, Any], reason: str) ->
         scenario(brokers)
 
 
+@pytest.mark.slow
 def test_a_router_that_dies_is_replaced_by_backups() -> None:
     found = load(EXAMPLES / "planetlab.toml")
     net, end = found.start()

@@ -91,6 +91,7 @@ def test_more_updates_do_not_make_other_events() -> None:
     assert count(few).totals["published"] == count(many).totals["published"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_examples_run_and_end_quiet(path: Path) -> None:
     network = load(path).run()

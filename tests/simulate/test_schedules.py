@@ -18,6 +18,7 @@ POLICIES = ("covering", "xroute", "identity", "simple")
 SEEDS = st.integers(0, 10**9)
 
 
+@pytest.mark.slow
 @settings(max_examples=7_000 if LONG else 30)
 @given(
     seed=SEEDS,

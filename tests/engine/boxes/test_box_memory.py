@@ -94,6 +94,7 @@ def test_a_store_that_was_large_is_small_again() -> None:
     assert store.stab({"x": 1}).tolist() == [handle]
 
 
+@pytest.mark.slow
 def test_a_union_in_which_everything_is_replaced_does_not_grow() -> None:
     union = Union()
     held: list[int] = []

@@ -119,6 +119,7 @@ def nudged(predicate: Predicate, rng: Random) -> Predicate:
     return replace(predicate, constants=tuple(constants))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("schema", SCHEMAS.values(), ids=SCHEMAS)
 @settings(max_examples=15)
 @given(seed=SEEDS)
@@ -150,6 +151,7 @@ def test_a_store_does_not_share_a_space_of_another_schema() -> None:
         BoxStore(None, Space(tg.Schema({"x": "bigint"})))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("schema", SCHEMAS.values(), ids=SCHEMAS)
 @settings(max_examples=20)
 @given(seed=SEEDS)
@@ -168,6 +170,7 @@ def test_what_is_no_number_is_kept_beside_numbers_of_any_type() -> None:
     assert_same(store, oracle, map(tg.parse, texts), [{"y": 0.5}, {"y": "b"}, {}, {"y": 0.1}])
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(seed=SEEDS)
 def test_all_families_may_meet_on_one_attribute(seed: int) -> None:

@@ -54,6 +54,7 @@ EVENTS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("schema", [SCHEMA, None], ids=["schema", "no schema"])
 @settings(max_examples=60)
 @given(given_texts=texts())

@@ -26,6 +26,8 @@ from tidegate.engine.index import Index
 from tidegate.engine.partition.arrays import AND, DEPTH, OPERAND, OR, PUSH
 from tidegate.engine.scan import ScanIndex
 
+pytestmark = pytest.mark.slow
+
 EITHER = pytest.mark.parametrize("typed", [True, False], ids=["schema", "no schema"])
 SEEDS = st.integers(0, 2**32)
 

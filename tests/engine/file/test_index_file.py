@@ -228,6 +228,7 @@ def test_nothing_is_read_before_it_is_needed(tmp_path: Path, monkeypatch: Any) -
     assert read == ["condition", "filter"]
 
 
+@pytest.mark.slow
 @EITHER
 @settings(max_examples=25)
 @given(seed=st.integers(0, 2**32))
@@ -396,6 +397,7 @@ def test_an_index_of_nothing_but_impossible_filters_comes_back(tmp_path: Path) -
     assert str(again.get(1).filter) == "x > 5 AND x < 3"
 
 
+@pytest.mark.slow
 @EITHER
 def test_what_is_opened_can_be_changed_and_saved_again(
     schema: tg.Schema | None, tmp_path: Path
@@ -472,6 +474,7 @@ def test_nothing_writes_into_the_map(
         assert array.tobytes() == maps[0][name].tobytes()
 
 
+@pytest.mark.slow
 def test_processes_share_a_file(tmp_path: Path) -> None:
     index, scan = both(MARKET, 7)
     here = reopened(index, tmp_path)
@@ -782,6 +785,7 @@ def test_a_contradiction_is_refused(
         use(path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("typed", [True, False])
 def test_every_section_is_needed_and_of_its_type(
     typed: bool, originals: dict[bool, Path], tmp_path: Path
@@ -796,6 +800,7 @@ def test_every_section_is_needed_and_of_its_type(
                 use(path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("typed", [True, False])
 @settings(max_examples=75)
 @given(data=st.data())

@@ -10,6 +10,8 @@ import pytest
 
 from tidegate.engine.primitives import background
 
+pytestmark = pytest.mark.slow
+
 FOREVER = """
 import threading, time
 from tidegate.engine.primitives import background

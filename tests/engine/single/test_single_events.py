@@ -24,6 +24,7 @@ GUARD = -77
 GAP = 80  # more than a kernel writes at once
 
 
+@pytest.mark.slow
 @settings(max_examples=25)
 @given(seed=st.integers(0, 2**32))
 def test_one_event_meets_what_it_meets_in_a_batch(seed: int) -> None:

@@ -56,6 +56,7 @@ def alone(text: str, row: dict[str, Any], schema: tg.Schema | None) -> tg.Filter
         return type(error)
 
 
+@pytest.mark.slow
 @settings(max_examples=1_000 if os.environ.get("TIDEGATE_LONG") == "1" else 300)
 @example("uint64", "int8", None, "x IN (:p, :q)", [(2**63, 5), (5, None), (2**64 - 1, -1)])
 @example("string", "null", "date", "x IN ('2024-02-29', :p)", [("no date", None)])

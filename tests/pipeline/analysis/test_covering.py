@@ -102,6 +102,7 @@ def test_without_room_less_is_found_and_that_is_said(monkeypatch: pytest.MonkeyP
         assert all_of_it.subsumed or all_of_it.coverer or not finding.subsumed
 
 
+@pytest.mark.slow
 def test_scouts_cover_what_they_say_and_most_of_it() -> None:
     sample = {meaning(f.form): f for f in rules(2_000)}
     scouts, left = Scouts.found(sample, mixed.SCHEMA)

@@ -119,6 +119,7 @@ def test_all_families_may_meet_on_one_attribute(seed: int, size: int) -> None:
     assert_true(names, filters, cell_by_cell(names, filters, cells), events)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("schema", [None, EVERY_TYPE], ids=("untyped", "typed"))
 def test_the_whole_language_is_compared(
     schema: tg.Schema | None, monkeypatch: pytest.MonkeyPatch

@@ -4,6 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 COMPILE = """
 import sys
 import pyarrow as pa
@@ -37,6 +39,7 @@ print(private() - before)
 """
 
 
+@pytest.mark.slow
 def test_a_worker_that_has_compiled_gives_its_memory_back(tmp_path: Path) -> None:
     run = subprocess.run(
         [sys.executable, "-c", COMPILE, str(tmp_path)], capture_output=True, text=True

@@ -28,6 +28,8 @@ from tidegate.pipeline.store import objects, pins
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+pytestmark = pytest.mark.slow
+
 SCHEMAS = (tg.Schema(streams.EVENTS), tg.Schema("price double, symbol string"))
 EVENTS = pa.table(
     {

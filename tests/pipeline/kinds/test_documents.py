@@ -37,6 +37,7 @@ def no_parameters(texts: list[str]) -> pa.Array:
     return pa.array([[] for _ in texts], PARAMETERS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shards", [1, 2, 16])
 def test_shards_find_what_lxml_finds_while_patterns_change(tmp_path: Path, shards: int) -> None:
     choice = random.Random(shards)
@@ -82,6 +83,7 @@ def test_documents_that_cannot_be_read_come_out_once_with_the_reason(tmp_path: P
 # -- shards
 
 
+@pytest.mark.slow
 @given(seed=st.integers(0, 2**32))
 @settings(max_examples=150 if LONG else 25, deadline=None)
 def test_a_summary_matches_every_document_that_a_pattern_matches(seed: int) -> None:
@@ -101,6 +103,7 @@ def test_a_summary_matches_every_document_that_a_pattern_matches(seed: int) -> N
                 assert not pattern.matches(each) or covering.match(each)
 
 
+@pytest.mark.slow
 def test_patterns_are_spread_evenly_and_documents_go_where_their_values_are() -> None:
     choice = random.Random(5)
     symbols = [f"S{n}" for n in range(400)]

@@ -30,6 +30,8 @@ from tidegate.pipeline.store import pins
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+pytestmark = pytest.mark.slow
+
 HERE = Path(__file__).parent
 
 

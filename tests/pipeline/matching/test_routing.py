@@ -27,6 +27,8 @@ from tidegate.pipeline.matching.tail import Tail
 from tidegate.pipeline.shards.shard_plan import scattered
 from tidegate.pipeline.store import load_index
 
+pytestmark = pytest.mark.slow
+
 SCHEMA = tg.Schema("row bigint, symbol string, price double")
 PARTITIONS = 5
 

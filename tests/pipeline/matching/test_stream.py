@@ -192,6 +192,7 @@ def found_by(matcher: Matcher) -> list[tuple[int, str]]:
     return streams.found_by(matcher, events)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(6))
 def test_a_base_with_its_tail_finds_what_a_base_of_that_version_does(
     tmp_path: Path, seed: int

@@ -64,6 +64,7 @@ def expected(store: Store, events: pa.RecordBatch) -> list[tuple[int, str]]:
     return sorted(zip(*index.match_batch(events).to_pydict().values(), strict=True))
 
 
+@pytest.mark.slow
 def test_a_tail_that_follows_for_long_is_as_large_as_what_is_in_it(
     followed: tuple[Store, Matcher], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -108,6 +109,7 @@ def test_numbers_are_given_again() -> None:
     assert names.texts(numbers).to_pylist() == ["y", "y"]
 
 
+@pytest.mark.slow
 def test_a_matcher_that_follows_has_no_list_of_all_files(
     followed: tuple[Store, Matcher],
 ) -> None:

@@ -103,6 +103,7 @@ def test_ids_are_spread_evenly() -> None:
     assert max(sizes.values()) < 1.3 * 4_000 / 16
 
 
+@pytest.mark.slow
 def test_load_is_even_and_few_shards_are_visited(rules: tuple[Trade, Stored]) -> None:
     workload, stored = rules
     columns = stored.filters, stored.parameters

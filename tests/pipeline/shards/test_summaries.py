@@ -24,6 +24,8 @@ from tidegate.pipeline.shards.shard_plan import Plan, plan, scattered
 from tidegate.pipeline.shards.summaries import summary
 from tidegate.pipeline.store.literals import PARAMETERS
 
+pytestmark = pytest.mark.slow
+
 
 @cache
 def drawn_case(seed: int) -> Case:

@@ -55,6 +55,7 @@ def downloads(server: ObjectServer, base: Base) -> list[int]:
     return [server.downloads(file.name) for file in base.files]
 
 
+@pytest.mark.slow
 def test_workers_that_start_at_once_on_another_machine_copy_a_base_once(
     server: ObjectServer, store: Store, base: Base, tmp_path: Path
 ) -> None:

@@ -34,6 +34,7 @@ def by_lists(store: Store, after: int, upto: int) -> pa.Table:
         return Store.open(store.path).changes(after, upto)
 
 
+@pytest.mark.slow
 def test_entries_say_what_lists_of_files_say(store: Store) -> None:
     newest = store.version()
     for after in range(newest + 1):

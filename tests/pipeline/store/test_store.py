@@ -580,6 +580,7 @@ def test_looking_ids_up_reads_only_the_row_groups_they_can_be_in(
     assert set(read) == {3}
 
 
+@pytest.mark.slow
 def test_many_long_texts_and_names_come_back_as_they_were(store: Store) -> None:
     count = 17_000  # more than a row group has, and more than its dictionary of texts takes
     ids = [f"{number:05d}" for number in range(count)]

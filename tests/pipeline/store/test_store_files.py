@@ -95,6 +95,7 @@ def test_every_row_is_of_the_version_of_its_commit(tmp_path: Path) -> None:
         assert set(store.changes(version - 1, version)["version"].to_pylist()) == {version}
 
 
+@pytest.mark.slow
 def test_a_log_with_many_entries_and_checkpoints_reads_the_same(tmp_path: Path) -> None:
     store = Store.create(tmp_path / "store")
     store.add("alice", "x < :p", parameters={"p": 0})

@@ -17,6 +17,8 @@ from tests.pipeline import reading
 from tests.pipeline.store.store_oracle import Change, OracleStore
 from tidegate.pipeline import Store
 
+pytestmark = pytest.mark.slow
+
 WRITER = Path(__file__).with_name("writer.py")
 LONG = os.environ.get("TIDEGATE_LONG") == "1"
 
