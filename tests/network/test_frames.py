@@ -1,6 +1,8 @@
 """Frames: what is written is read, whatever the cuts; and whatever else comes has an answer."""
 
+from dataclasses import replace
 from random import Random
+from typing import Any
 
 import numpy as np
 import pytest
@@ -24,6 +26,7 @@ from tidegate.network.frames import HEAD, Frame, Frames, Sort, frame
 from tidegate.network.limits import Limits
 from tidegate.network.opening import VERSION, Opened, Opening, read_opened, read_opening, say
 from tidegate.network.payloads import payload, read_events, write
+from tidegate.overlay.attribute_filter import AttributeFilter
 from tidegate.overlay.attributes import Attributes
 from tidegate.overlay.broker import Broker
 from tidegate.overlay.filter import Filter
@@ -132,6 +135,7 @@ def test_tables_that_cannot_be(data: bytes, why: str) -> None:
 
 F, G = KIND.parse("price < 10"), KIND.parse("price < :x AND day = :d", x=1.5, d=None)
 ALIKE = [KIND.parse("price < :x AND side = :s", x=i, s=f"s{i}") for i in range(5)]
+ALONE = Change(1, add=tuple(Entry(9 + i, f) for i, f in enumerate(ALIKE)))
 MESSAGES: list[Message] = [
     Change(1, add=(Entry(1, F), Entry(2, G), *(Entry(9 + i, f) for i, f in enumerate(ALIKE)))),
     Change(2, add=(Entry(3, F, 2, 5),), remove=(1, 2), recount=(Recount(4, 2, 3),)),
@@ -161,6 +165,12 @@ def test_messages_are_what_they_were(message: Message) -> None:
         )
     else:
         assert found == message
+
+
+@pytest.mark.parametrize("name", [5, None, [], {}])
+def test_names_of_messages_are_texts(name: object) -> None:
+    with pytest.raises(FrameError):
+        read_control(write([[name, 1], []]), KIND, known)
 
 
 def test_updates_name_constants_only() -> None:
@@ -249,6 +259,31 @@ def test_a_change_that_is_said_again_is_not_refused() -> None:
     driver.heard("b", body(control_frame(Change(4, update=(Entry(1, cheaper),)), KIND)))
     driver.perform()
     assert isinstance(read_control(body(sent[-2]).body, KIND, known), Refuse)
+
+
+def test_of_a_change_that_is_said_again_nothing_but_its_number_is_read() -> None:
+    """A broker that is slow to read is told again: to read that as well would make it slower."""
+    parsed = 0
+
+    class Counting(Attributes):
+        def parse(self, text: str, /, **parameters: Any) -> AttributeFilter:
+            nonlocal parsed
+            parsed += 1
+            return super().parse(text, **parameters)
+
+    sent: list[bytes] = []
+    driver = Driver(Broker("a", Counting()), None, Limits(), lambda _, data: sent.extend(data))
+    driver.up("b", False)
+    told = body(control_frame(MESSAGES[0], KIND))
+    ahead = body(control_frame(replace(ALONE, seq=5), KIND))
+    driver.heard("b", told)
+    once = parsed
+    for again in (told, ahead, told):
+        driver.heard("b", again)
+    driver.perform()
+    answers = [read_control(body(data).body, KIND, known) for data in sent]
+    assert parsed == once > 0
+    assert answers[-4:] == [Acknowledge(1)] * 4
 
 
 # -- hostile bytes

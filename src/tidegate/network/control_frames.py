@@ -54,13 +54,19 @@ def _takes_back(message: Advertise) -> bool:
     return bool(message.remove or message.update or message.whole)
 
 
-def read_control(body: bytes, kind: Kind, known: Known) -> Message:
+def read_control(body: bytes, kind: Kind, known: Known, heard: int | None = None) -> Message:
     """The message in the body of a frame; `FrameError` if there is none.
 
     `UnreadableChange` if it is a change, or an advertisement, with a filter that cannot be read.
+    Of one that is not the next after those that were `heard`, nothing but its number is read: it is
+    answered and changes nothing, and it may have come again because there is much to be read.
     """
     match read(body):
-        case [[name, int(seq), *_] as spelled, list(columns)] if name in _NUMBERED:
+        case [[str(name), int(seq), *_], list()] if (
+            name in _NUMBERED and heard is not None and seq != heard + 1
+        ):
+            return _NUMBERED[name](seq)
+        case [[str(name), int(seq), *_] as spelled, list(columns)] if name in _NUMBERED:
             try:
                 message = read_spelled(spelled, kind, known)
                 if not columns:
@@ -89,7 +95,7 @@ class UnreadableChangeError(TidegateError):
         self.seq = seq
 
 
-_NUMBERED: Final[dict[Any, type[Told]]] = {"change": Change, "advertise": Advertise}
+_NUMBERED: Final[dict[str, type[Told]]] = {"change": Change, "advertise": Advertise}
 
 
 def _apart(entries: Iterable[Entry]) -> tuple[list[Entry], list[Any]]:

@@ -203,13 +203,13 @@ class Driver:
 
     def _control(self, link: str, body: bytes) -> None:
         self.counted["messages in"] += 1
+        heard = self.broker.routing.links[link].stream.heard
         try:
-            message = read_control(body, self.broker.kind, lambda of, n: self._known(link, of, n))
+            message = read_control(
+                body, self.broker.kind, lambda of, n: self._known(link, of, n), heard
+            )
         except UnreadableChangeError as error:
-            if error.seq <= self.broker.routing.links[link].stream.heard:
-                self._handle(link, error.of(error.seq))  # said again: what it changed may have gone
-            else:
-                self._refuse_change(link, error.of, error.seq, str(error))
+            self._refuse_change(link, error.of, error.seq, str(error))
             return
         if isinstance(message, Publish):
             raise FrameError("events travel in frames of events")
