@@ -53,6 +53,7 @@ from tidegate.overlay.messages import (
     Send,
 )
 from tidegate.overlay.policy import Policy
+from tidegate.overlay.stream import Stream
 from tidegate.overlay.work import Work
 
 LONG = os.environ.get("TIDEGATE_LONG") == "1"
@@ -216,6 +217,19 @@ def test_what_was_heard_is_not_sent_again_when_a_link_comes_up() -> None:
     sent = [x.message for _, x in world.effects[since:] if isinstance(x, Send)]
     assert [x.seq for x in sent if isinstance(x, Change)] == [2, 3]
     finish(world, own)
+
+
+def test_what_is_not_acknowledged_is_sent_again_ever_more_rarely() -> None:
+    """A neighbour may be silent because it has so much to read."""
+    stream = Stream()
+    told = [Change(stream.number()), Change(stream.number())]
+    for message in told:
+        stream.keep(message)
+    answers = [stream.tick() for _ in range(30)]
+    assert [tick for tick, again in enumerate(answers, 1) if again] == [2, 4, 7, 13, 25]
+    assert all(again in ([], told) for again in answers)
+    stream.acknowledged(1)
+    assert [stream.tick() for _ in range(2)] == [[], told[1:]]
 
 
 def told_afresh(world: FailingWorld, broker: str) -> list[tuple[str, Message]]:

@@ -7,7 +7,9 @@ another `life`; then what it lacks cannot be sent again, and it is told everythi
 has said what it wants now, the other side goes on saying that it has heard the life before.
 
 Acknowledgements never delay anything: they are for cleaning up, for sending again what stays
-unacknowledged for two ticks, and for suspecting a neighbour that is silent for longer.
+unacknowledged for two ticks, and for suspecting a neighbour that is silent for longer. What was
+sent again waits longer each time, as long as half of all its waiting: a neighbour may be silent
+because it has so much to read.
 
 Where events are kept (`Settings.keep_events`), they are numbered among the other messages, and what
 is delivered to a client is, too. With a life, the events that were kept for it are given up: nobody
@@ -23,7 +25,7 @@ from tidegate.overlay.encoding import plain_whole, read_whole
 from tidegate.overlay.filter import Kind, Plain
 from tidegate.overlay.messages import EMPTY, Advertise, Change, Deliver, Hello, Numbered, Publish
 
-RESEND: Final = 2  # ticks
+RESEND: Final = 2  # ticks, at least
 
 
 class Place(Enum):
@@ -88,7 +90,7 @@ class Stream:
             return []
         self.silence += 1
         self.waited += 1
-        if self.silence < RESEND:
+        if self.silence < max(RESEND, self.waited // 2):
             return []
         self.silence = 0
         return list(self._kept)
