@@ -67,11 +67,14 @@ class Traffic:
     def filters(self) -> list[AttributeFilter]:
         """The rules, bound."""
         table = self.workload.table()
-        names = {text: tg.parse(text).parameters for text in table["filter"].unique().to_pylist()}
-        return [
-            self.kind.parse(row["filter"], **{name: row[name] for name in names[row["filter"]]})
-            for row in table.to_pylist()
-        ]
+        texts = np.array(table["filter"].to_pylist())
+        found: dict[int, AttributeFilter] = {}
+        for text in np.unique(texts).tolist():
+            rules = np.flatnonzero(texts == text)
+            own = table.take(rules)
+            columns = {name: own[name].to_pylist() for name in tg.parse(text).parameters}
+            found.update(zip(rules.tolist(), self.kind.parse_many(text, columns), strict=True))
+        return [found[rule] for rule in range(len(texts))]
 
     def change(self, connection: int) -> bytes:
         """The frame by which a connection subscribes."""

@@ -1,5 +1,6 @@
 """Frames: what is written is read, whatever the cuts; and whatever else comes has an answer."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from random import Random
 from typing import Any
@@ -266,10 +267,12 @@ def test_of_a_change_that_is_said_again_nothing_but_its_number_is_read() -> None
     parsed = 0
 
     class Counting(Attributes):
-        def parse(self, text: str, /, **parameters: Any) -> AttributeFilter:
+        def parse_many(
+            self, text: str, columns: Mapping[str, Sequence[Any]], /
+        ) -> list[AttributeFilter]:
             nonlocal parsed
             parsed += 1
-            return super().parse(text, **parameters)
+            return super().parse_many(text, columns)
 
     sent: list[bytes] = []
     driver = Driver(Broker("a", Counting()), None, Limits(), lambda _, data: sent.extend(data))

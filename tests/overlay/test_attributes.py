@@ -2,6 +2,8 @@
 updates keep.
 """
 
+import datetime as dt
+from decimal import Decimal
 from functools import cache
 from random import Random
 from typing import Any
@@ -132,6 +134,68 @@ def test_constants_that_do_not_fit_are_refused() -> None:
     for values in (["'x'", "'a%'", "'!'"], ["1"], [], None, "123", ["1", "2", "3"], [1, 2, 3]):
         with pytest.raises(TidegateError):
             own.reshaped(f, values)
+
+
+VALUES: list[Any] = [
+    *(None, True, 5, -7, 2**62, 0.5, -0.0, float("nan"), Decimal("1.50"), Decimal("1e20")),
+    *("", "x", "it's", "5", "1e3", "ä%", "!%", "!", "2024-02-29", "2024-02-30", "true"),
+    *(dt.date(2024, 2, 29), dt.datetime(2024, 2, 29, 12, 30, tzinfo=dt.UTC)),
+]
+CLAUSES = [
+    "{n} < :a", "{n} BETWEEN :a AND :b", "NOT {n} <=> :a", "{n} IN (:a, 5, :b)", "{n} = 5",
+    "{n} LIKE :a", "{n} LIKE 'a%'", "{n} LIKE :a ESCAPE '!'", "startswith({n}, :b)", "TRUE",
+    "{n} IS NULL", "upper({n}) = :a", "{n} IN (:b)",
+]  # fmt: skip
+
+
+@EITHER
+@settings(max_examples=200)
+@given(
+    st.lists(st.sampled_from(CLAUSES), min_size=1, max_size=4),
+    st.lists(st.sampled_from(VALUES), min_size=1, max_size=3),
+    SEEDS,
+)
+def test_many_values_of_one_text_are_bound_as_one_by_one(
+    typed: bool, clauses: list[str], pool: list[Any], seed: int
+) -> None:
+    own, rng = kind(typed), Random(seed)
+    names = [rng.choice(sorted(generate.TYPES)) for _ in clauses]
+    joined = (clause.format(n=name) for clause, name in zip(clauses, names, strict=True))
+    text = rng.choice((" AND ", " OR ")).join(joined)
+    try:
+        parameters = tg.parse(text, own.schema).parameters
+    except TidegateError:
+        return
+    if not parameters:
+        return
+    rows = [{name: rng.choice(pool) for name in parameters} for _ in range(6)]
+    columns = {name: [row[name] for row in rows] for name in parameters}
+    try:
+        expected = [own.parse(text, **row) for row in rows]
+    except TidegateError as error:
+        with pytest.raises(type(error)):
+            own.parse_many(text, columns)
+        return
+    found = own.parse_many(text, columns)
+    assert [own.plain(f) for f in found] == [own.plain(f) for f in expected]
+    for one, other in zip(found, expected, strict=True):
+        assert (one.shape, one.values, one.size) == (other.shape, other.values, other.size)
+        assert one == other
+        assert one.filter.attributes == other.filter.attributes
+        assert one.origin is not None
+        assert other.origin is not None
+        assert one.origin[0] is other.origin[0]
+        assert repr(one.origin[1]) == repr(other.origin[1])
+
+
+@pytest.mark.parametrize("columns", [{"x": [1]}, {"x": [1], "z": [2]}, {"x": [5], "y": [object()]}])
+def test_columns_that_a_text_has_no_parameters_for_are_refused(columns: dict[str, Any]) -> None:
+    with pytest.raises(TidegateError):
+        Attributes().parse_many("price < :x OR price > :y", columns)
+
+
+def test_no_values_make_no_filters() -> None:
+    assert Attributes().parse_many("price < :x", {"x": []}) == []
 
 
 def test_a_filter_is_bound() -> None:

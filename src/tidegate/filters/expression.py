@@ -103,7 +103,7 @@ class Predicate:
     @property
     def is_open(self) -> bool:
         """Whether one of its parameters is still to be bound."""
-        return any(isinstance(constant, Parameter) for constant in self.constants)
+        return Parameter in map(type, self.constants)
 
     def __str__(self) -> str:
         return _spell_predicate(self)

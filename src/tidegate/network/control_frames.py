@@ -132,11 +132,8 @@ def _entries(columns: Any, kind: Kind) -> list[Entry]:
                 raise FrameError("columns have a name each, and ids are whole numbers of 64 bits")
             if not names or not all(type(name) is str for name in names):
                 raise FrameError("the names of parameters are texts")
-            rows = zip(*columns, strict=True)
-            return [
-                Entry(own, kind.parse(text, **dict(zip(names, row, strict=True))))
-                for own, row in zip(ids, rows, strict=True)
-            ]
+            filters = kind.parse_many(text, dict(zip(names, columns, strict=True)))
+            return list(map(Entry, ids, filters))
     raise FrameError("columns are a text, ids, names of parameters and their values")
 
 

@@ -7,16 +7,20 @@ template, and the tree of a filter is made when somebody asks for it. Where the 
 with parameters, it is known, too, what they stand for: so the filters can go into the engine, and
 over a link, as columns again.
 
-Invariant: each filter is what `Attributes.reshaped` makes of its constants.
+Where many are asked for by one text, with columns of values for its parameters, these are bound in
+the same way.
+
+Invariant: each filter is what `Attributes.reshaped` makes of its constants, or `Attributes.parse`
+of its values.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain, count, repeat
 from typing import Any
 
 from tidegate.errors import FilterError
 from tidegate.filters import filter as language
-from tidegate.filters.admission import always_fits
+from tidegate.filters.admission import admit, always_fits
 from tidegate.filters.expression import (
     Node,
     Operand,
@@ -32,7 +36,7 @@ from tidegate.filters.schema import Schema
 from tidegate.filters.template import Template
 from tidegate.filters.values import Constant
 from tidegate.overlay.attribute_batches import Origin
-from tidegate.overlay.attribute_filter import AttributeFilter
+from tidegate.overlay.attribute_filter import AttributeFilter, shape_of
 from tidegate.overlay.filter import Plain
 
 _Constants = tuple[Constant, ...]
@@ -60,6 +64,57 @@ def reshaped_many(f: AttributeFilter, values: Sequence[Plain]) -> list[Attribute
         AttributeFilter(language.Filter(template, row, schema), shape, said, origin)
         for row, said, origin in zip(rows, values, origins, strict=False)
     ]
+
+
+def bound_many(
+    f: language.Filter, columns: Mapping[str, Sequence[Constant]]
+) -> list[AttributeFilter]:
+    """A filter with a row of values for its parameters, all of them, row by row."""
+    tree, schema = f.tree, f.schema
+    own = list(predicates(tree))
+    bound = [_bound(predicate, columns, schema) for predicate in own]
+    rows = [list(chain.from_iterable(row)) for row in zip(*bound, strict=False)]
+    size = sum(len(predicate.constants) for predicate in own)
+    template = Template(_refilled(tree, Slot), (), (), size, attributes=f.attributes)
+    shape = shape_of(tree)
+    given = zip(*columns.values(), strict=True)
+    return [
+        AttributeFilter(
+            language.Filter(template, row, schema),
+            shape,
+            origin=(f, dict(zip(columns, values, strict=True))),
+        )
+        for row, values in zip(rows, given, strict=True)
+    ]
+
+
+def _bound(
+    predicate: Predicate, columns: Mapping[str, Sequence[Constant]], schema: Schema | None
+) -> Iterator[_Constants]:
+    """The constants of a predicate, row by row; without end, if none is a parameter."""
+    operands: list[Any] = [
+        columns[each.name] if isinstance(each, Parameter) else repeat(each)
+        for each in predicate.constants
+    ]
+    if not predicate.is_open:
+        return repeat(predicate.constants)  # type: ignore[arg-type]  # they are no parameters
+    return _fitting(predicate, zip(*operands, strict=False), schema)
+
+
+def _fitting(
+    predicate: Predicate, rows: Iterator[_Constants], schema: Schema | None
+) -> Iterator[_Constants]:
+    """Rows of constants as they take part in a predicate; each kind of row is looked at once."""
+    attribute, operator, mode = predicate.attribute, predicate.operator, predicate.mode
+    fitting: set[tuple[type, ...]] = set()
+    for constants in rows:
+        kinds = tuple(map(type, constants))
+        if kinds in fitting:
+            yield constants
+            continue
+        yield admit(Predicate(attribute, operator, constants, mode), schema)
+        if always_fits(operator, set(kinds), schema):
+            fitting.add(kinds)
 
 
 def _read(

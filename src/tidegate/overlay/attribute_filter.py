@@ -59,7 +59,7 @@ class AttributeFilter:
     def shape(self) -> str:
         """The tree without its constants."""
         if self._shape is None:
-            self._shape = intern(_hollow(self.filter.tree))
+            self._shape = shape_of(self.filter.tree)
         return self._shape
 
     @property
@@ -145,6 +145,11 @@ def _plainly_within(inner: Any, outer: Any) -> bool:
             if bounds[0] < around[0] or bounds[1] > around[1]:
                 return False
     return True
+
+
+def shape_of(tree: Node) -> str:
+    """A tree without its constants, or parameters."""
+    return intern(_hollow(tree))
 
 
 def _hollow(node: Node) -> str:

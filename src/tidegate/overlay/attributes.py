@@ -19,7 +19,7 @@ from tidegate.filters.literals import spell
 from tidegate.filters.notation import read_tree, reread, spell_tree
 from tidegate.filters.schema import Schema
 from tidegate.overlay.attribute_batches import AttributeBatches
-from tidegate.overlay.attribute_columns import reshaped_many
+from tidegate.overlay.attribute_columns import bound_many, reshaped_many
 from tidegate.overlay.attribute_events import AttributeEvents
 from tidegate.overlay.attribute_filter import AttributeFilter, attribute_filter, in_language
 from tidegate.overlay.attribute_index import AttributeIndex, AttributeUnion
@@ -66,6 +66,23 @@ class Attributes(AttributeEvents):
         f = self._open(text)
         given = {name: constant(name, value) for name, value in parameters.items()}
         return AttributeFilter(f.bind(**given), origin=(f, given))
+
+    def parse_many(
+        self, text: str, columns: Mapping[str, Sequence[Any]], /
+    ) -> list[AttributeFilter]:
+        """The same for many values of the parameters, as columns.
+
+        >>> [str(f) for f in Attributes().parse_many("price < :limit", {"limit": [5, 2.5]})]
+        ['price < 5', 'price < 2.5D']
+        """
+        rows = zip(*columns.values(), strict=True)
+        if not any(map(len, columns.values())):
+            return []
+        f = self._open(text)
+        if set(columns) != set(f.parameters):  # what is wrong with that is said of the first row
+            return [self.parse(text, **dict(zip(columns, row, strict=True))) for row in rows]
+        own = {name: [constant(name, value) for value in columns[name]] for name in columns}
+        return bound_many(f, own)
 
     def template(self, text: str, /) -> AttributeTemplate:
         """Read a filter whose parameters are bound later."""
