@@ -12,7 +12,7 @@ a template shared by many texts, `Slot`s for their literals.
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum
 from typing import Final, TypeAlias
 
@@ -206,7 +206,7 @@ def map_predicates(node: Node, change: Callable[[Predicate], Predicate]) -> Node
         return change(node)
     if isinstance(node, Truth):
         return node
-    return replace(node, parts=tuple(map_predicates(part, change) for part in node.parts))
+    return type(node)(tuple([map_predicates(part, change) for part in node.parts]))
 
 
 MAX_DEPTH: Final = 32

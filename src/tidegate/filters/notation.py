@@ -51,7 +51,7 @@ def spell_tree(node: Node) -> Spelled:
     """
     if isinstance(node, Predicate):
         constants = [_spell_operand(constant) for constant in node.constants]
-        return [node.mode.value, node.attribute, node.operator.value, *constants]
+        return [node.mode._value_, node.attribute, node.operator._value_, *constants]
     if isinstance(node, Truth):
         return node.value
     return ["AND" if isinstance(node, And) else "OR", *map(spell_tree, node.parts)]

@@ -56,6 +56,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tidegate.engine.primitives.gc_pause import rarely
 from tidegate.errors import TidegateError
 from tidegate.network.address import Address, read_address
 from tidegate.network.disk import Disk
@@ -222,6 +223,7 @@ def _read_tls(path: Path, table: dict[str, Any]) -> Tls:
 async def live(setup: Setup, kind: Kind, ready: Callable[[Server], object]) -> None:
     """Run a broker until the process is told to stop; `ready` is called when it listens."""
     with ExitStack() as stack:
+        stack.enter_context(rarely())
         broker, keeper = _recalled(setup, kind, stack)
         server = Server(
             broker,

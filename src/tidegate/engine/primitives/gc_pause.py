@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from typing import Final
 
 _SUBSCRIPTIONS_WORTH_A_PAUSE: Final = 10_000  # subscriptions from which on the search is put off
+_RARELY: Final = 100_000, 20, 10  # objects, and searches of younger ones, until the next search
 _lock: Final = threading.Lock()
 _putting_off: set[object] = set()
 _was_enabled = False
@@ -45,3 +46,24 @@ def put_off(count: int) -> Iterator[None]:
             _putting_off.discard(mine)
             if not _putting_off and _was_enabled:
                 gc.enable()
+
+
+@contextmanager
+def rarely() -> Iterator[None]:
+    """Search for cycles a hundred times more rarely: where it is not known what will be many.
+
+    A broker is told subscriptions by a hundred clients, of each a few.
+
+    >>> before = gc.get_threshold()
+    >>> with rarely():
+    ...     gc.get_threshold()[0]
+    100000
+    >>> gc.get_threshold() == before
+    True
+    """
+    before = gc.get_threshold()
+    gc.set_threshold(*_RARELY)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
