@@ -10,6 +10,7 @@ import pytest
 
 from tidegate.lab.experiments import (
     mbd,
+    mbd_growth,
     parametric,
     pruning,
     ratings,
@@ -113,11 +114,15 @@ def test_advertisements_let_more_be_merged() -> None:
 
 
 def test_one_phase_and_two_keep_the_same() -> None:
-    own = mbd.INSERTION
+    own = mbd_growth.INSERTION
     points = [{**p, "count": 400, "asked": 4} for p in own.size("small").points]
     rows = measured(own, points)
     assert len(set(rows.values("kept"))) == 1
-    assert rows.rows[0]["at"] == [4, 20, 100, 200, 400]
+    first, *others = rows.rows
+    assert first["at"] == [4, 20, 100, 200, 400]
+    assert all(each["diagrams"] == first["diagrams"] for each in others)
+    assert first["diagrams"][-1] <= first["kept"]
+    assert verdicts(own, rows)["mbd-diagrams-slow-down"] != "not"
 
 
 def test_pruning_saves_memory_before_it_lets_much_through() -> None:

@@ -4,8 +4,8 @@
 - `printed`: what the documents print, and where; the data are in `printed.toml`
 - `catalogue`: all experiments, by name
 - `subsumption`: of Jafarpour and others; `negative_spaces`: who finds what redundant
-- `mbd`: of Li and others; `diagrams`: tables of diagrams, filled and merged; `naive_scan`: the
-  table that is scanned
+- `mbd`: of Li and others; `mbd_growth`: what a subscription takes; `diagrams`: tables of diagrams,
+  filled and merged; `naive_scan`: the table that is scanned
 - `pruning`: of Bittner and Hinze; `pruned_tables`: one broker that prunes; `pruned_lines`: five;
   `ratings`: all policies, by six parameters
 - `parametric`: of Jayaram and others

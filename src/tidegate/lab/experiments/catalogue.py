@@ -6,6 +6,7 @@ from typing import Final
 from tidegate.errors import LabError
 from tidegate.lab.experiments import (
     mbd,
+    mbd_growth,
     parametric,
     pruning,
     ratings,
@@ -24,6 +25,7 @@ from tidegate.lab.experiments.experiment import Experiment
 EXPERIMENTS: Final[tuple[Experiment, ...]] = (
     *subsumption.EXPERIMENTS,
     *mbd.EXPERIMENTS,
+    *mbd_growth.EXPERIMENTS,
     *pruning.EXPERIMENTS,
     *ratings.EXPERIMENTS,
     *parametric.EXPERIMENTS,

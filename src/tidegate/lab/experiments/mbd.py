@@ -2,13 +2,12 @@
 
 Li, Hou, Jacobsen, "A Unified Approach to Routing, Covering and Merging in Publish/Subscribe Systems
 based on Modified Binary Decision Diagrams" (2005), section 6. How ours of its sets A and B are
-drawn, and what the paper leaves open, is in `lab.workloads.padres`.
+drawn, and what the paper leaves open, is in `lab.workloads.padres`; how tables grow (Fig. 13), in
+`mbd_growth`.
 
 - **mbd-tables** (Table 2, Fig. 12): how many subscriptions are left, and what an event takes on
   diagrams and on a compiled scan, as they are, covered, merged, and merged after a random order of
   attributes.
-- **mbd-insertion** (Fig. 13): what a subscription takes as a covering table grows: in one phase, in
-  two, and without the cache.
 - **mbd-threshold** (Figs. 14, 15): what is left by IMT, and what is let through, with and
   without advertisements. One says that an attribute has the lower half of its values.
 """
@@ -22,7 +21,11 @@ import numpy as np
 from tidegate.algebra.distribution import Uniform
 from tidegate.filters.expression import Operator, Predicate
 from tidegate.filters.filter import Filter
-from tidegate.lab.experiments.diagrams import false_positives, grow, matched, merge
+from tidegate.lab.experiments.diagrams import (
+    false_positives,
+    matched,
+    merge,
+)
 from tidegate.lab.experiments.experiment import (
     BAND,
     POINTS,
@@ -50,7 +53,6 @@ FEWER: Final = {"A": 300, "B": 500}  # at the small scale, so that about as many
 PLAIN, COVERED, PERFECT, IMPERFECT = "no covering", "covering", "perfect", "imperfect"
 RANDOM: Final = "perfect, random order"
 STAGES: Final = (PLAIN, COVERED, PERFECT, IMPERFECT, RANDOM)
-WAYS: Final = ("one phase", "one phase, no cache", "two phases")
 COVERED_SHARES: Final = {"A": 0.75, "B": 0.45}
 NEAR: Final = 0.05  # of a share
 TIMES: Final = 3.7  # faster than a scan, at least
@@ -59,7 +61,7 @@ MORE: Final = 6_076  # subscriptions that are left after a random order
 
 def tables(point: Point, seed: int) -> Row:
     """A table at one stage: what is left, and what an event takes."""
-    workload = _drawn(point, seed)
+    workload = drawn(point, seed)
     events = workload.events(int(point["events"])).to_pylist()
     table = _at_stage(workload, str(point["stage"]))
     filters = {number: table.get(number) for number in table}
@@ -77,7 +79,8 @@ def tables(point: Point, seed: int) -> Row:
     }
 
 
-def _drawn(point: Point, seed: int) -> Padres:
+def drawn(point: Point, seed: int) -> Padres:
+    """The subscriptions of a point."""
     return padres.conjunctions(int(point["count"]), int(point["distinct"]), seed, padres.Choices())
 
 
@@ -102,22 +105,9 @@ def _at_stage(workload: Padres, stage: str) -> MBD:
     return left
 
 
-def insertion(point: Point, seed: int) -> Row:
-    """Subscribe all, in one way; what the last ones before each size take."""
-    workload = _drawn(point, seed)
-    way = str(point["way"])
-    growth = grow(
-        workload,
-        int(point["asked"]),
-        cache="no cache" not in way,
-        phases=2 if way.startswith("two") else 1,
-    )
-    return {"at": growth.at, "insert": growth.costs, "kept": len(growth.table)}
-
-
 def threshold(point: Point, seed: int) -> Row:
     """Merge up to an IMT, and see what gets through of what can be published."""
-    workload = _drawn(point, seed)
+    workload = drawn(point, seed)
     name = next(iter(workload.schema))
     half = workload.pool.values // 2
     every = workload.events(2 * int(point["events"])).to_pylist()
@@ -167,11 +157,11 @@ def _faster_than_a_scan(rows: Rows) -> Verdict:
 
 def _routing_improves(rows: Rows) -> Verdict:
     plain, merged = (rows.where(set="A", stage=stage).mean("mbd") for stage in (PLAIN, IMPERFECT))
-    saved = 1 - merged / plain
-    return _saved(saved, 0.857, f"{saved:.1%} less, from {plain:.0f} to {merged:.0f} µs")
+    less = 1 - merged / plain
+    return saved(less, 0.857, f"{less:.1%} less, from {plain:.0f} to {merged:.0f} µs")
 
 
-def _saved(share: float, printed: float, told: str) -> Verdict:
+def saved(share: float, printed: float, told: str) -> Verdict:
     """A share of time: held if as much is saved as printed, partly if a tenth of that is."""
     state: State = (
         "held" if share >= printed - POINTS else "partly" if share > printed * BAND else "not"
@@ -199,21 +189,6 @@ def _shrinking(rows: Rows) -> Verdict:
         met += [after < before for before, after in pairwise(left)]
         told.append(f"{name} " + ", ".join(f"{each:,.0f}" for each in left))
     return Verdict.of(met, "; ".join(told))
-
-
-def _one_phase(rows: Rows) -> Verdict:
-    one, two = (rows.where(way=way).mean("insert") for way in (WAYS[0], WAYS[2]))
-    saved = 1 - one / two
-    return _saved(saved, 0.458, f"{saved:.1%} faster at the end, printed 45.8%")
-
-
-def _cache(rows: Rows) -> Verdict:
-    with_it, without = (
-        [each.mean for each in rows.where(way=way).curve("at", "insert")] for way in WAYS[:2]
-    )
-    first, last = with_it[0] / without[0], with_it[-1] / without[-1]
-    told = f"{first:.2f} of the time without it at first, {last:.2f} at the end"
-    return Verdict.of([first > 1, last < 1], told)
 
 
 def _grows_by_imt(rows: Rows) -> Verdict:
@@ -265,11 +240,6 @@ def _stages(count: int, events: int, sets: Mapping[str, int]) -> Size:
     )
 
 
-def _ways(count: int, asked: int, distinct: int) -> Size:
-    points = grid(count=[count], distinct=[distinct], asked=[asked], set=["B"], way=WAYS)
-    return Size(points, seeds=(padres.SEED,))
-
-
 def _thresholds(count: int, fewer: int, events: int, distinct: int, imts: Sequence[float]) -> Size:
     drawn = {"distinct": [distinct], "events": [events]}
     return Size(
@@ -282,9 +252,6 @@ def _thresholds(count: int, fewer: int, events: int, distinct: int, imts: Sequen
 
 
 _COMPILED: Final = "Our scan is compiled, and the faster one on a few thousand subscriptions."
-_APART: Final = (
-    "Each side looks at few diagrams, those that can matter to it, so they share little."
-)
 _SHARED: Final = "Ours share predicates of one pool as the paper's do; how often is not printed."
 
 TABLES = Experiment(
@@ -329,34 +296,6 @@ TABLES = Experiment(
         ),
         Claim("mbd-routing-improves", _routing_improves, _SHARED),
         Claim("mbd-random-order", _random_order, _SHARED),
-    ),
-)
-
-INSERTION = Experiment(
-    "mbd-insertion",
-    "mbd",
-    "What a subscription takes as a covering table grows, in one phase, in two, without a cache.",
-    ("Fig. 13",),
-    insertion,
-    {
-        "small": _ways(5_000, 50, FEWER["B"]),
-        "paper": _ways(200_000, 2_000, SETS["B"]),
-    },
-    frozenset({"insert"}),
-    (
-        Plot(
-            "Insertion of a subscription (Fig. 13)",
-            "at",
-            ("insert",),
-            "subscriptions",
-            "CPU µs",
-            ("way",),
-            "{way}",
-        ),
-    ),
-    (
-        Claim("mbd-one-phase", _one_phase, _APART),
-        Claim("mbd-cache", _cache, "Without the cache, our index finds covers by bisection."),
     ),
 )
 
@@ -405,4 +344,4 @@ THRESHOLD = Experiment(
     ),
 )
 
-EXPERIMENTS = (TABLES, INSERTION, THRESHOLD)
+EXPERIMENTS = (TABLES, THRESHOLD)

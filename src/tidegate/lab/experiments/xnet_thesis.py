@@ -9,7 +9,9 @@ where nothing is measured, and much is said that a run can decide.
 - **xnet-filtering**: how the time to filter a document grows with the number of patterns, by XTrie
   and by our index.
 
-Two examples cannot be run, since the patterns are in a picture: Figs. 5.2 and 5.3.
+Two examples cannot be run: the patterns of Figs. 5.2 and 5.3 are in a picture, and no patterns have
+both traces. In the one, node 6 of the factorization tree stands for pattern 6, in the other for
+patterns 3 and 4.
 """
 
 from collections.abc import Callable, Mapping
