@@ -2,7 +2,7 @@
 
 - `workloads`: what the papers' experiments run on, as one library
 - `experiments`: what the papers claim, and how it is tried; `runner`: all of that, on Spark;
-  `report`: what it says; `stopwatch`: CPU time
+  `report`: what it says; `stopwatch`: CPU time; `aside`: what leaves nothing behind
 - `reaction`: how a network follows subscriptions that move
 - `communities`: graphs of tens of thousands of peers, by similarity
 - `metric`: how well it is estimated how near two patterns are

@@ -6,14 +6,18 @@ its Fig. 6.18, which is a picture. Links have the delays of Table 6.9 (mean 54.1
 deviation 28.2 ms but for the link within one LAN, 123.67 ms from b6 to b2, 8.47 ms from b2 to b5);
 which link has which of the others is our choice. Times of brokers are those of the cost model, so
 every run gives the same.
+
+A larger population begins with the smaller one. So what is tried on one leaves it as it was
+(`lab.aside`), and the next one grows from it.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import pairwise
 from random import Random
-from typing import Final
+from typing import Final, TypeVar
 
+from tidegate.lab.aside import FORKS, aside
 from tidegate.lab.experiments.xroute_overlay import Consumers
 from tidegate.overlay.filter import Event
 from tidegate.overlay.messages import Change, Deliver, Message
@@ -23,6 +27,8 @@ from tidegate.overlay.settings import Settings
 from tidegate.simulate.cost import DOCUMENT, CostModel
 from tidegate.simulate.network import Network, Setup
 from tidegate.simulate.topology import Edge, Topology, with_parents
+
+T = TypeVar("T")
 
 PRODUCER: Final = "b1"
 LAN: Final = ("b3", "b8")  # the link that Table 6.9 leaves out
@@ -112,11 +118,17 @@ class Deployment:
         self._producer = self.net.client("producer", PRODUCER)
         self._producer.advertise(kind.parse("/*"))
         self.net.run()
-        for _ in range(population):
-            self.arrive()
-            self.net.run()
+        self.population = 0
+        self.grow(population)
 
     # -- consumers and events
+
+    def grow(self, population: int) -> None:
+        """Let consumers arrive, one after the other, until there are so many."""
+        while self.population < population:
+            self.arrive()
+            self.net.run()
+            self.population += 1
 
     def arrive(self) -> None:
         """Another consumer registers a pattern."""
@@ -207,3 +219,23 @@ class Deployment:
         self.net.run()
         self.net.watch(None)
         return (max(arrived, default=began) - began) * 1e3
+
+
+# -- what is tried
+
+_grown: Final[dict[tuple[int, int], Deployment]] = {}
+"""By seed and scenario of backups, the one that was grown last."""
+
+
+def tried(seed: int, population: int, scenario: int, what: Callable[[Deployment], T]) -> T:
+    """What comes of something in a network with this population; scenario 0 has no backups."""
+    backups = BACKUPS.get(scenario, NONE)
+    if not FORKS:
+        return what(Deployment(Consumers(seed), population, backups))
+    there = _grown.get((seed, scenario))
+    if there is None or there.population > population:
+        for other in [key for key in _grown if key[0] != seed or key[1] == scenario]:
+            del _grown[other]
+        there = _grown[seed, scenario] = Deployment(Consumers(seed), 0, backups)
+    there.grow(population)
+    return aside(lambda: what(there))
