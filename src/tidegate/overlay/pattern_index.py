@@ -19,8 +19,8 @@ from tidegate.overlay.pairs import Pairs, one_by_one
 from tidegate.overlay.pattern_filter import expression_of, tree
 from tidegate.papers.xsearch.xsearch import XSearch
 
-_FEW: Final = 100
-"""Filters that are tried one by one."""
+_FEW: Final = 20
+"""Filters that are tried one by one: of more, the index of documents tells sooner."""
 _CHILD: Final = Distance(1)
 
 
