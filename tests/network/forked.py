@@ -20,6 +20,7 @@ from tidegate.network.limits import Limits
 from tidegate.network.process import Setup, live
 from tidegate.overlay.attributes import Attributes
 from tidegate.overlay.policy import Choice
+from tidegate.overlay.settings import Settings
 
 LIMITS = Limits(silence=10.0, keep=60.0)
 _HERE = "127.0.0.1"
@@ -76,11 +77,18 @@ async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
 class Forked:
     """Processes on a tree: node i > 0 dials `parents[i - 1]`, by way of a relay."""
 
-    def __init__(self, parents: Sequence[int], folder: Path, policy: str = "covering") -> None:
+    def __init__(
+        self,
+        parents: Sequence[int],
+        folder: Path,
+        policy: str = "covering",
+        settings: Settings | None = None,
+    ) -> None:
         self.names = [f"b{i}" for i in range(len(parents) + 1)]
         self.parents = {f"b{i}": f"b{parent}" for i, parent in enumerate(parents, 1)}
         self._folder = folder
         self._policy = Choice(policy)
+        self._settings = settings or Settings()
         self._addresses = {name: Address(_HERE, _free_port()) for name in self.names}
         self._relays: dict[str, Relay] = {}
         self._processes: dict[str, int] = {}
@@ -109,6 +117,7 @@ class Forked:
             dialed,
             storage=self._folder / name,
             policy=self._policy,
+            settings=self._settings,
             limits=LIMITS,
             snapshot=50,
         )

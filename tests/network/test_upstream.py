@@ -235,9 +235,3 @@ def test_a_file_that_says_it_wrongly_is_refused(
 ) -> None:
     with pytest.raises(TidegateError, match=reason):
         read(tmp_path, more, paths)
-
-
-def test_a_live_broker_keeps_no_events(tmp_path: Path) -> None:
-    broker = Broker("a", Attributes(), settings=Settings(keep_events=True))
-    with pytest.raises(TidegateError, match="does not keep events"):
-        Server(broker, ANY)

@@ -31,6 +31,12 @@ def broker(
     advertisements: Annotated[
         bool, typer.Option("--advertisements", help="Publishers say what they will publish.")
     ] = False,
+    keep_events: Annotated[
+        bool,
+        typer.Option(
+            "--keep-events", help="Write events down, and keep them until neighbours have them."
+        ),
+    ] = False,
     anywhere: Annotated[
         bool,
         typer.Option("--anywhere", help="Listen on addresses that other machines can reach."),
@@ -65,7 +71,6 @@ def broker(
     from tidegate.network.process import Setup, live, read_setup  # load the engine
     from tidegate.overlay.attributes import Attributes
     from tidegate.overlay.policy import Choice
-    from tidegate.overlay.settings import Settings
 
     with refusals():
         kind = Attributes(read_schema(schema))
@@ -91,7 +96,10 @@ def broker(
         limits = changed(setup.limits, dict(map(read_limit, limit or ())))
         setup = replace(setup, limits=limits)
         if advertisements:
-            setup = replace(setup, settings=Settings(advertisements=True))
+            setup = replace(setup, settings=replace(setup.settings, advertisements=True))
+        if keep_events:
+            kept = replace(setup.settings, keep_events=True, keep_deliveries=False)
+            setup = replace(setup, settings=kept)
         setup = replace(
             setup,
             tls=read_tls(authority, certificate, key) or setup.tls,

@@ -34,8 +34,9 @@ def network(
 ) -> None:
     """Start every broker of a scenario as a process of its own, on this machine.
 
-    The overlay, the policy and whether there are advertisements are the scenario's; clients, events
-    and faults are not: they come from `tidegate publish` and `tidegate subscribe`.
+    The overlay, the policy, whether there are advertisements and whether events are kept are the
+    scenario's; clients, events and faults are not: they come from `tidegate publish` and
+    `tidegate subscribe`.
     """
     from tidegate.lab.workloads.sources import SOURCES  # load the engine
     from tidegate.simulate.scenario import load
@@ -44,11 +45,12 @@ def network(
         planned = load(scenario, None, SOURCES)
         if planned.kind.name != "attributes":
             raise TidegateError(f"{scenario}: processes take filters on attributes only")
-        if planned.topology.upstream or planned.settings.keep_events:
+        if planned.topology.upstream:
             raise TidegateError(
-                f"{scenario}: brokers with parents or paths are described by a file each, and "
-                "processes do not keep events"
+                f"{scenario}: brokers with parents or paths are described by a file each"
             )
+        if planned.settings.keep_events and storage is None:
+            raise TidegateError(f"{scenario}: events are kept in a storage: give --storage")
         names = list(planned.topology.names)
         ports = {name: port + place for place, name in enumerate(names)}
         for name in names:
@@ -59,6 +61,9 @@ def network(
         if planned.settings.advertisements:
             for command in commands.values():
                 command.append("--advertisements")
+        if planned.settings.keep_events:
+            for command in commands.values():
+                command.append("--keep-events")
         _run(commands, ports, seconds)
 
 

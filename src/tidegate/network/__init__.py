@@ -19,6 +19,7 @@ The brokers of `overlay` as processes of a machine. From the bottom up:
 - `tls`: who is at the other end, and who else can read it; `rights`: what a client may do;
   `web_tokens`: tokens that somebody else has signed; `guard`: who is let in, and as whom
 - `pressure`: who has to wait when somebody does not keep up
+- `kept`: events with numbers on a link, that are sent until they are acknowledged
 - `driver`: frames become inputs of a broker, and its effects frames, without sockets
 - `connection`: one connection; `door`: where they come in; `server`: a broker with its connections
 - `warming`: compile what will be needed; `process`: a broker's life, and the file that describes it

@@ -12,7 +12,8 @@ Values are numbers, texts, truth values or nil; what msgpack has no word for is 
 language, in a list of one.
 
 A message that takes back advertisements has the flag `IN_TURN`: it does not overtake events
-(`outbox`).
+(`outbox`). So do all changes and advertisements of a broker that keeps events, since these have
+numbers among theirs (`kept`).
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -40,18 +41,26 @@ Known = Callable[[type[Told], int], Filter]
 """The filter that messages of a type have told under an id on a link; KeyError if none."""
 
 
-def control_frame(message: Message, kind: Kind) -> bytes:
-    """A message as a frame; `TidegateError` if it cannot be written."""
+def control_frame(message: Message, kind: Kind, *, in_turn: bool = False) -> bytes:
+    """A message as a frame; `TidegateError` if it cannot be written.
+
+    `in_turn` says that changes do not overtake events, either.
+    """
     columns: list[Any] = []
-    flags = IN_TURN if isinstance(message, Advertise) and _takes_back(message) else 0
+    flags = 0
+    if isinstance(message, Change | Advertise) and (in_turn or _takes_back(message)):
+        flags = IN_TURN
     if isinstance(message, Change | Advertise) and len(message.add) >= _ALIKE:
         rest, columns = _apart(message.add)
         message = replace(message, add=tuple(rest))
     return frame(Sort.CONTROL, write([plain(message, kind), columns]), flags=flags)
 
 
-def _takes_back(message: Advertise) -> bool:
-    return bool(message.remove or message.update or message.whole)
+def _takes_back(message: Told) -> bool:
+    """Whether it takes back an advertisement."""
+    return isinstance(message, Advertise) and bool(
+        message.remove or message.update or message.whole
+    )
 
 
 def read_control(body: bytes, kind: Kind, known: Known, heard: int | None = None) -> Message:

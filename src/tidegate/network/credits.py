@@ -1,9 +1,10 @@
 """How many events may come on a connection before those that came are handled?
 
-Frames of events, and of deliveries, need **credits**; all other frames need none, so that messages
-always get through. A credit is a byte of such frames, heads included. Each side says in its first
-frame how many the other one has to begin with, and says more when what came was handled: always how
-many there have been **in all** since the connection began, so nothing depends on when it is heard.
+Frames of events, kept or not, and of deliveries, need **credits**; all other frames need none, so
+that messages always get through. A credit is a byte of such frames, heads included. Each side says
+in its first frame how many the other one has to begin with, and says more when what came was
+handled: always how many there have been **in all** since the connection began, so nothing depends
+on when it is heard.
 
 Whoever has any credit left may send one frame more, however large it is; so no frame is too large
 to be sent, and what may come at once is bounded by the credits and one frame. Who sends events
@@ -15,7 +16,7 @@ from typing import Final
 from tidegate.errors import FrameError
 from tidegate.network.frames import Frame, Sort, frame
 
-NEED_CREDITS: Final = frozenset({Sort.EVENTS, Sort.DELIVERIES})
+NEED_CREDITS: Final = frozenset({Sort.EVENTS, Sort.DELIVERIES, Sort.KEPT})
 
 
 class Credits:

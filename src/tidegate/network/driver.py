@@ -12,7 +12,7 @@ but not for longer than until the next message on any link.
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from time import perf_counter
-from typing import Any, Final
+from typing import Any, Final, TypeGuard
 
 import numpy as np
 
@@ -25,9 +25,11 @@ from tidegate.network.event_frames import (
     events_frame,
     look_at,
     payloads_of,
+    read_parts,
 )
 from tidegate.network.frames import Frame, Sort, frame
 from tidegate.network.gathering import Gathering
+from tidegate.network.kept import Onward, read_kept
 from tidegate.network.limits import Limits
 from tidegate.network.metrics import size_of, sort_of
 from tidegate.network.packed_events import PackedEvents
@@ -81,6 +83,7 @@ class Driver:
         self._keeper = keeper
         self._limits = limits
         self._send = send
+        self._keeps = broker.settings.keep_events
         self._effects: list[Effect] = []
         self._restricted: dict[str, Restricted] = {}
         self._answers: list[tuple[str, bytes]] = []  # to be sent behind the effects
@@ -141,6 +144,9 @@ class Driver:
             if bool(part.names) == self._is_client(link) and part.count:
                 raise FrameError("a client's events have no publishers, and a broker's have")
             self.gathering.add(link, part)
+        elif came.sort is Sort.KEPT and not self._is_client(link):
+            self.take_events()
+            self._take_kept(link, came)
         elif came.sort is Sort.CONTROL:
             self.take_events()
             self._control(link, came.body)
@@ -155,13 +161,15 @@ class Driver:
     def take_events(self) -> None:
         """Let the broker have the events that wait."""
         for links, table in self.gathering.take(self._is_client):
-            count = len(table.numbers)
-            self.counted["events in"] += count
-            self.counted["batches"] += 1
-            self._batches[str(size_of(count))] += 1
             counts = np.bincount(links.places, minlength=len(links.names)).tolist()
-            self._came.update(dict(zip(links.names, counts, strict=True)))
+            self._count_in(links.names, counts)
             self._take(links, table)
+
+    def _count_in(self, links: Sequence[str], counts: list[int]) -> None:
+        self.counted["events in"] += sum(counts)
+        self.counted["batches"] += 1
+        self._batches[str(size_of(sum(counts)))] += 1
+        self._came.update(dict(zip(links, counts, strict=True)))
 
     def _take(self, links: RowNames, came: Table) -> None:
         last = np.zeros(len(links.names), np.int64)
@@ -183,6 +191,24 @@ class Driver:
         self.matching += perf_counter() - began
         for link, number in zip(answered, last.tolist(), strict=False):
             self._answers.append((link, frame(Sort.TAKEN, number.to_bytes(8, "little"))))
+
+    def _take_kept(self, link: str, came: Frame) -> None:
+        """Let the broker have events that a neighbour keeps, by their numbers on the link."""
+        first, inner = read_kept(came)
+        table = read_parts([look_at(inner, self._limits.events)])
+        count = len(table.numbers)
+        if len(table.publishers) != count:
+            raise FrameError("a broker's events have publishers")
+        events, bad = self._read(RowNames.one(link, count), table)
+        if bad:
+            raise FrameError(f"a broker has passed on what it cannot have read: {min(bad.items())}")
+        self._count_in([link], [count])
+        began = perf_counter()
+        seqs = range(first, first + count)
+        sizes = table.payloads.sizes
+        batch = Batch(table.numbers, events, table.publishers, sizes, table.payloads, seqs=seqs)
+        self._handle(link, batch)
+        self.matching += perf_counter() - began
 
     def _read(
         self, links: RowNames, came: Table
@@ -269,13 +295,18 @@ class Driver:
         if self._keeper is not None:
             self._keeper.note(effects)
         frames: dict[str, list[bytes]] = {}
+        onward = Onward(self.broker.kind)
         for effect in effects:
             if isinstance(effect, DeliverRows):
                 for link, data in self._deliveries(effect):
                     frames.setdefault(link, []).append(data)
-            else:
-                for data in self._frames(effect):
-                    frames.setdefault(effect.link, []).append(data)
+            elif isinstance(effect, Send) and _is_kept(effect.message):
+                self._count_out("events out", effect.link, 1)
+                onward.add(effect.link, effect.message)
+            elif made := self._frames(effect):
+                frames.setdefault(effect.link, []).extend((*onward.frames(effect.link), *made))
+        for link in onward.links:
+            frames.setdefault(link, []).extend(onward.frames(link))
         for link, data in answers:
             frames.setdefault(link, []).append(data)
         for link, parts in frames.items():
@@ -323,7 +354,7 @@ class Driver:
         if isinstance(message, Refuse):
             self.counted["refused"] += 1
             self.refused[sort_of(message.reason)] += 1
-        return control_frame(message, self.broker.kind)
+        return control_frame(message, self.broker.kind, in_turn=self._keeps)
 
     def _count_out(self, what: str, link: str, count: int) -> None:
         self.counted[what] += count
@@ -364,6 +395,11 @@ class Driver:
     def status_frame(self, fares: Fares) -> bytes:
         """The same as a frame."""
         return frame(Sort.STATUS, write(self.status(fares)))
+
+
+def _is_kept(message: Message) -> TypeGuard[Publish]:
+    """Whether this is an event with a number on its link."""
+    return isinstance(message, Publish) and message.seq > 0
 
 
 def _delivery(number: int, publisher: str, data: bytes, owns: tuple[int, ...]) -> bytes:

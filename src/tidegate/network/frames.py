@@ -38,6 +38,7 @@ class Sort(IntEnum):
     STATUS = 9  # how a broker fares
     CREDITS = 10  # how many bytes of events may be sent
     GAP = 11  # how many events a client has missed
+    KEPT = 12  # events that are kept until they are acknowledged, with their numbers on the link
 
 
 class Frame(NamedTuple):
@@ -110,4 +111,5 @@ _FLAGS: Final[dict[int, int]] = {
     Sort.CONTROL: OVERTAKING | IN_TURN,
     Sort.EVENTS: OVERTAKING,
     Sort.DELIVERIES: OVERTAKING,
+    Sort.KEPT: OVERTAKING,
 }

@@ -15,7 +15,8 @@ from tidegate.errors import FrameError
 from tidegate.network.frames import Frame, Sort, frame
 
 VERSION: Final = 1
-FEATURES: Final[frozenset[str]] = frozenset()
+KEPT: Final = "kept"  # frames of events that are kept
+FEATURES: Final = frozenset({KEPT})
 LONGEST_NAME: Final = 200
 
 Role = Literal["client", "broker", "status"]

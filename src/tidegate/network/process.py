@@ -7,6 +7,7 @@ A file describes one broker:
     storage = "/var/lib/tidegate/a"   # none: what it knows is lost when it stops
     policy = "covering"
     advertisements = false
+    keep_events = false               # whether events are written down, and kept for neighbours
     snapshot = 10000                  # inputs between one snapshot and the next
     slow = "cut"                      # clients that do not read: cut, drop or wait
     parent = "b"                      # of neighbours; none: it has none, or is the root
@@ -110,7 +111,8 @@ class Setup:
 _TEXTS = {"name", "listen", "storage", "policy", "slow", "parent"}
 _TABLES = {"neighbours", "limits", "tls", "roles", "clients", "jwt", "paths"}
 _NUMBERS = {"snapshot", "patience", "forget", "window"}
-_KNOWN = _TEXTS | _TABLES | _NUMBERS | {"advertisements", "anywhere", "backups", "root"}
+_FLAGS = {"advertisements", "keep_events", "anywhere", "root"}
+_KNOWN = _TEXTS | _TABLES | _NUMBERS | _FLAGS | {"backups"}
 _TLS = {"certificate", "key", "authority"}
 
 
@@ -180,8 +182,12 @@ def _read_settings(path: Path, table: dict[str, Any]) -> Settings:
     for name in upstream.known if isinstance(upstream, Parents) else ():
         if name not in neighbours:
             raise TidegateError(f"{path}: {name} may be above, and is none of the neighbours")
+    keeps = table.get("keep_events", False)
+    if keeps and "storage" not in table:
+        raise TidegateError(f"{path}: events are kept in a storage: give storage, too")
     advertisements = table.get("advertisements", False)
-    return Settings(advertisements=advertisements, upstream=upstream, **given)
+    kept = {"keep_events": keeps, "keep_deliveries": False}
+    return Settings(advertisements=advertisements, upstream=upstream, **given, **kept)
 
 
 def _read_upstream(path: Path, table: dict[str, Any]) -> Parents | Paths | None:

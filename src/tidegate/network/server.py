@@ -24,7 +24,7 @@ import asyncio
 import contextlib
 import random
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from tidegate.errors import FrameError, LinkError, StorageError, TidegateError
@@ -36,7 +36,16 @@ from tidegate.network.driver import Driver
 from tidegate.network.frames import Frame, Sort, frame
 from tidegate.network.guard import Admitted, Guard
 from tidegate.network.limits import Limits
-from tidegate.network.opening import VERSION, Opened, Opening, read_opened, read_opening, say
+from tidegate.network.opening import (
+    FEATURES,
+    KEPT,
+    VERSION,
+    Opened,
+    Opening,
+    read_opened,
+    read_opening,
+    say,
+)
 from tidegate.network.pressure import Pressure, Slow
 from tidegate.overlay.broker import Broker
 from tidegate.overlay.messages import Restart, Tick
@@ -70,8 +79,10 @@ class Server:
                 f"{listen} can be reached from other machines, and nobody is asked who they are:"
                 " listen on 127.0.0.1, give a certificate, or say that it may be (--anywhere)"
             )
-        if broker.settings.keep_events:
-            raise TidegateError("a live broker does not keep events: keep_events is for others")
+        if broker.settings.keep_events and keeper is None:
+            raise TidegateError("events are kept in a storage: give one, or do not keep events")
+        if broker.settings.keeps(client=True):
+            raise TidegateError("clients acknowledge no events: keep_deliveries is not for them")
         self.limits: Final = limits or Limits()
         self.address = listen  # where it listens, once it does
         self.driver: Final = Driver(broker, keeper, self.limits, self._send)
@@ -85,6 +96,7 @@ class Server:
         )
         self.failure: BaseException | None = None
         self._keeper = keeper
+        self._keeps = broker.settings.keep_events
         self._guard = guard
         self._door = None if guard is None else guard.tls.for_listening()
         self._way = None if guard is None else guard.tls.for_linking()
@@ -163,7 +175,9 @@ class Server:
         elif connection.dialed and self._guard and connection.name not in connection.names:
             connection.cut(f"the certificate there does not have the name {connection.name}")
         elif connection.dialed:
-            connection.send(say(Opening(VERSION, "broker", self.name, credits=self.limits.credits)))
+            features = sorted(FEATURES)
+            own = Opening(VERSION, "broker", self.name, features, credits=self.limits.credits)
+            connection.send(say(own))
         elif len(self._all) > self.limits.connections:
             connection.close(f"{self.limits.connections:,} connections are all that are taken")
             return
@@ -213,11 +227,12 @@ class Server:
 
     def _open(self, connection: Connection, came: Frame) -> None:
         """The first frame of a connection."""
-        admitted = Admitted()
+        admitted, shared = Admitted(), frozenset[str]()
         if connection.dialed:
             opened = read_opened(came)
             if opened.broker != connection.name:
                 raise FrameError(f"{connection.name} was dialed, and {opened.broker} is there")
+            self.check_features("broker", opened.broker, opened.features)
             connection.role, credits = "broker", opened.credits
         else:
             if self._guard is not None and not connection.is_encrypted:
@@ -233,7 +248,8 @@ class Server:
             connection.name, role, credits = said.name, said.role, said.credits
             if said.name == self.name:
                 raise FrameError(f"{said.name} is the name of this broker")
-            connection.role = role
+            self.check_features(role, said.name, said.features)
+            connection.role, shared = role, FEATURES.intersection(said.features)
         before = self._connections.get(connection.name)
         if before is not None and not self._gives_way(before, connection):
             connection.role = ""
@@ -248,15 +264,20 @@ class Server:
         self._connections[connection.name] = connection
         self.pressure.up(connection.name, connection.role == "client", credits)
         if not connection.dialed:
-            connection.send(say(self._opened(*self.driver.told(connection.name))))
+            connection.send(say(self._opened(*self.driver.told(connection.name), shared)))
         if before is not None:
             before.close("another connection has taken its place")
         self._round()
 
-    def _opened(self, heard: int = 0, seen: int = 0) -> Opened:
+    def check_features(self, role: str, name: str, features: Iterable[str]) -> None:
+        """`FrameError` if somebody does not understand what is needed here."""
+        if self._keeps and role == "broker" and KEPT not in features:
+            raise FrameError(f"events are kept here, and {name} does not know of that")
+
+    def _opened(self, heard: int = 0, seen: int = 0, shared: Iterable[str] = ()) -> Opened:
         of, credits = self.limits, self.limits.credits
         about = VERSION, self.name, of.frame, of.events, of.silence
-        return Opened(*about, heard, seen, credits=credits)
+        return Opened(*about, heard, seen, sorted(shared), credits)
 
     def _fares(self, link: str) -> dict[str, Any]:
         """How a link fares."""

@@ -273,7 +273,7 @@ class Events:
             if not (link.client or self._carries(event.publisher, origin, link)):
                 continue
             owns = tuple(wanting.get(link.name, ()))
-            onward = link.carry(event, owns, keep=self._settings.keep_events)
+            onward = link.carry(event, owns, keep=self._settings.keeps(client=link.client))
             if onward is not None:
                 effects.append(onward)
             else:

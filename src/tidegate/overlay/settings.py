@@ -28,7 +28,8 @@ class Settings:
     event may come on several ways, the last `window` numbers of each publisher are remembered.
 
     With `keep_events`, events are written down and kept until the next broker, or the client, has
-    acknowledged them: none is lost when a broker crashes and comes back with its memory.
+    acknowledged them: none is lost when a broker crashes and comes back with its memory. Where
+    clients acknowledge nothing, `keep_deliveries` is False, and events are kept between brokers.
     """
 
     advertisements: bool = False
@@ -41,6 +42,7 @@ class Settings:
     forget: int | None = None
     window: int = 1_024
     keep_events: bool = False
+    keep_deliveries: bool = True
     upstream: Parents | Paths | None = None
 
     def __post_init__(self) -> None:
@@ -49,6 +51,10 @@ class Settings:
                 raise TidegateError(f"{name} is at least 1, not {getattr(self, name)}")
         if self.forget is not None and self.forget <= self.patience:
             raise TidegateError(f"forget is more than patience, {self.patience}, not {self.forget}")
+
+    def keeps(self, *, client: bool) -> bool:
+        """Whether events are kept until a client, or a neighbour, has acknowledged them."""
+        return self.keep_events and (self.keep_deliveries or not client)
 
 
 _FROM_ONE: Final = (

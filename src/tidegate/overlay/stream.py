@@ -19,6 +19,7 @@ can say which of them it had handed on.
 from collections import deque
 from dataclasses import replace
 from enum import Enum
+from itertools import islice
 from typing import Final
 
 from tidegate.overlay.encoding import plain_whole, read_whole
@@ -26,6 +27,7 @@ from tidegate.overlay.filter import Kind, Plain
 from tidegate.overlay.messages import EMPTY, Advertise, Change, Deliver, Hello, Numbered, Publish
 
 RESEND: Final = 2  # ticks, at least
+AGAIN: Final = 100  # messages that are sent again at once: the neighbour may only be slow
 
 
 class Place(Enum):
@@ -93,7 +95,7 @@ class Stream:
         if self.silence < max(RESEND, self.waited // 2):
             return []
         self.silence = 0
-        return list(self._kept)
+        return list(islice(self._kept, AGAIN))
 
     def greeted(self, hello: Hello, life: int) -> bool:
         """Follow a neighbour's greeting; whether it has to be told everything afresh."""
