@@ -58,7 +58,7 @@ def test_failures_on_a_small_scale(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(xroute_failures, "CRASHES", (5,))
     monkeypatch.setattr(xroute_failures, "RECORDS", 3)
     found = list(xroute_failures.run(Consumers(seed=6)))
-    assert len(found) == 5
+    assert len(found) == 6
     assert all(figure.ours > 0 for figure in found)
     assert found[-1].baseline is not None
 

@@ -53,7 +53,7 @@ import signal
 import tomllib
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -182,12 +182,13 @@ def _read_settings(path: Path, table: dict[str, Any]) -> Settings:
     for name in upstream.known if isinstance(upstream, Parents) else ():
         if name not in neighbours:
             raise TidegateError(f"{path}: {name} may be above, and is none of the neighbours")
-    keeps = table.get("keep_events", False)
-    if keeps and "storage" not in table:
-        raise TidegateError(f"{path}: events are kept in a storage: give storage, too")
     advertisements = table.get("advertisements", False)
-    kept = {"keep_events": keeps, "keep_deliveries": False}
-    return Settings(advertisements=advertisements, upstream=upstream, **given, **kept)
+    settings = Settings(advertisements=advertisements, upstream=upstream, **given)
+    if not table.get("keep_events"):
+        return settings
+    if "storage" not in table:
+        raise TidegateError(f"{path}: events are kept in a storage: give storage, too")
+    return replace(settings, keep_events=True, keep_deliveries=False)
 
 
 def _read_upstream(path: Path, table: dict[str, Any]) -> Parents | Paths | None:
