@@ -3,6 +3,7 @@
 import datetime as dt
 import json
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from decimal import Decimal
@@ -20,6 +21,7 @@ from tests.overlay.histories import POOLS, Pool, pool
 from tidegate.errors import TidegateError
 from tidegate.filters.expression import MAX_DEPTH as MAX_PARENTHESES
 from tidegate.filters.values import normal
+from tidegate.overlay import attribute_events
 from tidegate.overlay.attribute_events import MAX_DEPTH, plain_event
 from tidegate.overlay.attributes import Attributes
 from tidegate.overlay.encoding import decode, encode, plain_whole, read_whole
@@ -210,6 +212,34 @@ def test_events_nest_as_deep_as_is_allowed_and_no_deeper() -> None:
     too_deep = json.dumps(["publish", "", 1, nested(MAX_DEPTH + 1)]).encode()
     with pytest.raises(TidegateError, match="deeper than 64"):
         decode(too_deep, kind, NOTHING)
+
+
+VALUES = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(-(2**63) - 1, 2**63),
+    st.floats(),
+    st.text(max_size=3),
+    st.decimals(allow_nan=False, allow_infinity=False, places=2, min_value=-99, max_value=99),
+    st.datetimes(),
+    st.just(np.int64(5)),
+    st.dictionaries(st.text(max_size=2), st.integers(0, 3), max_size=2),
+)
+
+
+@given(st.dictionaries(st.text(max_size=3), VALUES, max_size=4))
+def test_events_seen_at_a_glance_are_written_as_value_by_value(event: dict[str, Any]) -> None:
+    slowly, error = None, None
+    try:
+        slowly = attribute_events._plain_value(event, MAX_DEPTH)
+    except TidegateError as why:
+        error = str(why)
+    if error is not None:
+        with pytest.raises(TidegateError, match=re.escape(error)):
+            plain_event(event)
+        return
+    found = plain_event(event)
+    assert repr(found) == repr(slowly)  # types, signs of zeros and the order of names as well
 
 
 @pytest.mark.parametrize(

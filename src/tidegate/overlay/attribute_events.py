@@ -41,6 +41,10 @@ class AttributeEvents:
 
 def plain_event(event: Event) -> Plain:
     """An event as JSON has it; `TidegateError` for a value that the language does not have."""
+    if type(event) is dict:
+        named = all(type(name) is str and name.isascii() for name in event)
+        if named and all(map(_is_easy, event.values())):  # the commonest
+            return {name: event[name] for name in sorted(event)}
     return _plain_value(event, MAX_DEPTH)
 
 
@@ -49,6 +53,18 @@ def read_event(plain: Plain) -> dict[str, Any]:
     if not isinstance(plain, dict):
         raise ValueError("an event is attributes with their values")
     return _read_struct(plain, MAX_DEPTH)
+
+
+def _is_easy(value: Any) -> bool:
+    """Whether a value is written as it is, seen at a glance."""
+    kind = type(value)
+    if kind is str:
+        return bool(value.isascii())
+    if kind is float:
+        return math.isfinite(value)
+    if kind is int:
+        return bool(-(2**63) <= value < 2**63)
+    return kind is bool or value is None
 
 
 def _plain_value(value: Any, depth: int) -> Plain:
