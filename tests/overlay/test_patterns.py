@@ -1,7 +1,10 @@
 """Patterns as brokers see them: kept, written and asked as the plain way says, alone and mixed."""
 
 import json
+from collections.abc import Sequence
+from functools import partial
 from random import Random
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -17,7 +20,9 @@ from tests.overlay.test_mutants import (
     SendsBack,
     caught,
 )
+from tidegate.documents.index import DocumentIndex
 from tidegate.documents.pattern import Pattern
+from tidegate.documents.reading.limits import Limits
 from tidegate.errors import FilterError, TidegateError
 from tidegate.overlay import broker as broker_module
 from tidegate.overlay import pattern_index
@@ -107,6 +112,77 @@ def test_an_index_of_several_kinds_does_too(seed: int) -> None:
     union.restore(dict(enumerate(filters[1:])), None)
     assert union.subsumes(filters[0])
     assert not both.union().subsumes(filters[0])
+
+
+UNREADABLE: list[Any] = [
+    *("<a>" * 300 + "</a>" * 300, "<!DOCTYPE a [<!ENTITY x 'y'>]><a>&x;</a>", "<a", "", b"\xff"),
+    *("<a/>\x00", None, {"price": 4}, ["<a/>"]),
+]
+
+
+def found(index: FilterIndex, events: Sequence[Any]) -> set[tuple[int, int]]:
+    """Pairs of a batch: a row, and the number of a filter."""
+    return {
+        pair
+        for numbering, rows, places in index.match_batch(events)
+        for pair in zip(rows.tolist(), numbering.numbers[places].tolist(), strict=True)
+    }
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_many_documents_match_as_one_after_the_other(several: bool) -> None:
+    matched = 0
+    for seed in range(6):
+        random = Random(seed)
+        both = Several(Attributes(), KIND)
+        filters: list[Filter] = [*drawn(random, 60)]
+        if several:
+            filters = [*map(both.filter, filters), *3 * [both.parse("price < 5")]]
+        index = (both if several else KIND).index()
+        events: list[Any] = [document(random) for _ in range(20)]
+        events[::3] = [text.encode() for text in events[::3]]
+        events += [{"price": 4}, 5] if several else []
+        random.shuffle(events)
+        for number, f in enumerate(filters):
+            index.add(number, f)
+        for size in (len(events), 3, 0):
+            some = events[:size]
+            pairs = found(index, some)
+            assert pairs == {(row, n) for row, event in enumerate(some) for n in index.match(event)}
+            matched += len(pairs)
+        index.remove(7)
+        index.update(8, filters[9])
+        assert found(index, events) == {
+            (row, n) for row, event in enumerate(events) for n in index.match(event)
+        }
+    assert matched > 1_000
+
+
+def test_a_document_that_is_larger_than_is_read_at_once_is_matched_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    index = KIND.index()
+    for number in range(40):
+        index.add(number, KIND.parse(f"/a[@n = {number % 4}]"))
+    documents = [f"<a n='{n}'>{'<b/>' * 10 * n}</a>" for n in range(6)]
+    wanted = found(index, documents)
+    assert len(wanted) == 40
+    small = Limits(size=100)
+    monkeypatch.setattr(pattern_index, "DocumentIndex", partial(DocumentIndex, limits=small))
+    again = KIND.index()
+    for number in range(40):
+        again.add(number, KIND.parse(f"/a[@n = {number % 4}]"))
+    assert found(again, documents) == wanted
+
+
+def test_all_are_taken_together_only_if_each_is() -> None:
+    good = [document(Random(seed)) for seed in range(12)]
+    assert KIND.takes_all(good)
+    assert KIND.takes_all([*good, good[0].encode()])
+    for bad in UNREADABLE:
+        assert KIND.event_refusal(bad) is not None
+        assert not KIND.takes_all([*good, bad])
+        assert not KIND.takes_all([bad, *good])
 
 
 @given(st.integers(0, 2**32))

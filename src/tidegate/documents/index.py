@@ -13,7 +13,7 @@ import os
 import threading
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, Final, cast
+from typing import Any, Final, NamedTuple, cast
 
 import numpy as np
 import pyarrow as pa
@@ -41,6 +41,14 @@ from tidegate.errors import DocumentError
 _PENDING_ONE_BY_ONE: Final = 16  # pending subscriptions that a single document is compared with
 _DOCUMENTS: Final = 256  # that are read at a time
 _BYTES: Final = 2**20
+
+
+class CodedPairs(NamedTuple):
+    """Pairs of a document's row and the place of a subscription's id among those of a segment."""
+
+    segment: Segment
+    rows: NDArray[np.int32]
+    codes: NDArray[np.int32]
 
 
 class DocumentIndex:
@@ -201,15 +209,10 @@ class DocumentIndex:
         >>> index.match_batch(["<b/>", "<b><a/></b>"]).to_pydict()
         {'event': [1], 'subscription': ['a']}
         """
-        version = cast(Any, self._merger.version())
         events, subscriptions = [], []
-        for before, block, trees in self._blocks(_read_or_rows(documents), refused):
-            for segment, alive in version:
-                rows, codes = segment.pairs(block, trees, alive, before)
-                if len(rows):
-                    events.append(rows)
-                    ids = pa.DictionaryArray.from_arrays(codes, segment.ids, safe=False)
-                    subscriptions.append(ids)
+        for segment, rows, codes in self._pairs(documents, refused):
+            events.append(rows)
+            subscriptions.append(pa.DictionaryArray.from_arrays(codes, segment.ids, safe=False))
         kind = pa.dictionary(pa.int32(), pa.int64() if self._content.kind is int else pa.string())
         return pa.table(
             {
@@ -217,6 +220,18 @@ class DocumentIndex:
                 "subscription": pa.chunked_array(subscriptions, kind),
             }
         )
+
+    def match_coded(
+        self, documents: Any, /, refused: dict[int, str] | None = None
+    ) -> "list[CodedPairs]":
+        """The same as arrays: for each segment that is met, rows, and places among its ids.
+
+        A segment's ids never change: what is worked out about them can be kept beside it.
+        """
+        return [
+            CodedPairs(segment, rows.to_numpy(), codes.to_numpy())
+            for segment, rows, codes in self._pairs(documents, refused)
+        ]
 
     def count_batch(
         self, documents: Any, /, refused: dict[int, str] | None = None
@@ -249,6 +264,17 @@ class DocumentIndex:
             structures += live.segment.structures()
         removed = sum(live.dead for live in lives)
         return Description(size, tuple(structures), len(lives), pending, removed, MOST)
+
+    def _pairs(
+        self, documents: Any, refused: dict[int, str] | None
+    ) -> Iterator[tuple[Segment, pa.Array, pa.Array]]:
+        """Pairs of a document's row and a place among the ids of a segment, as they are found."""
+        version = cast(Any, self._merger.version())
+        for before, block, trees in self._blocks(_read_or_rows(documents), refused):
+            for segment, alive in version:
+                rows, codes = segment.pairs(block, trees, alive, before)
+                if len(rows):
+                    yield segment, rows, codes
 
     def _blocks(
         self, given: Rows | Documents, refused: dict[int, str] | None

@@ -9,18 +9,23 @@ A union subsumes what one of its patterns covers, which errs outward.
 
 from collections.abc import Mapping, Sequence
 from typing import Final
+from weakref import WeakKeyDictionary
+
+import numpy as np
 
 from tidegate.documents.index import DocumentIndex
+from tidegate.documents.matching.segment import Segment
 from tidegate.documents.pattern import ANY, Distance, Pattern
 from tidegate.documents.xpath import XPath
 from tidegate.errors import DocumentError
 from tidegate.overlay.filter import Event, Filter, Plain
-from tidegate.overlay.pairs import Pairs, one_by_one
+from tidegate.overlay.pairs import Numbering, Pairs, one_by_one
 from tidegate.overlay.pattern_filter import expression_of, tree
 from tidegate.papers.xsearch.xsearch import XSearch
 
 _FEW: Final = 20
 """Filters that are tried one by one: of more, the index of documents tells sooner."""
+MANY_DOCUMENTS: Final = 4  # of a batch, from which on they are read and matched together
 _CHILD: Final = Distance(1)
 
 
@@ -94,6 +99,7 @@ class PatternIndex:
         self._unrelated: dict[int, None] = {}  # that it has not been told of
         self._documents: DocumentIndex | None = None
         self._unread: dict[int, None] = {}  # that this has not been told of
+        self._numberings: WeakKeyDictionary[Segment, Numbering] = WeakKeyDictionary()
 
     def __len__(self) -> int:
         return len(self._expressions)
@@ -158,8 +164,26 @@ class PatternIndex:
         return [n for n, own in self._expressions.items() if own.matches(root)]
 
     def match_batch(self, events: Sequence[Event], /) -> list[Pairs]:
-        """The filters that match each of many events."""
-        return one_by_one(self.match, events)
+        """The filters that match each of many documents; one that is too large is read alone."""
+        documents = self._matching if len(events) >= MANY_DOCUMENTS else None
+        if documents is None:
+            return one_by_one(self.match, events)
+        found, alone = [], list[int]()
+        for own in by_type(events):
+            refused: dict[int, str] = {}
+            of_batch = np.array(own, np.int32)
+            coded = documents.match_coded([events[row] for row in own], refused)
+            found += [Pairs(self._numbering(x.segment), of_batch[x.rows], x.codes) for x in coded]
+            alone += [own[row] for row in refused]
+        for pairs in one_by_one(self.match, [events[row] for row in alone]) if alone else ():
+            found.append(pairs._replace(rows=np.array(alone, np.int32)[pairs.rows]))
+        return found
+
+    def _numbering(self, segment: Segment) -> Numbering:
+        known = self._numberings.get(segment)
+        if known is None:
+            known = self._numberings[segment] = Numbering(segment.ids.to_numpy())
+        return known
 
     def containing(self, f: Filter, /) -> list[int]:
         """The filters that cover this one."""
@@ -206,6 +230,18 @@ class PatternUnion:
         """Take in filters."""
         for number, f in filters.items():
             self.add(number, f)
+
+
+def by_type(events: Sequence[Event]) -> list[list[int]]:
+    """The rows of texts, and those of bytes: what is read together is of one type.
+
+    >>> by_type(["<a/>", b"<b/>", "<c/>"])
+    [[0, 2], [1]]
+    """
+    rows: dict[type, list[int]] = {}
+    for row, event in enumerate(events):
+        rows.setdefault(type(event), []).append(row)
+    return list(rows.values())
 
 
 def _outermost(expression: XPath) -> set[str]:

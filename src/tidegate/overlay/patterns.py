@@ -9,12 +9,18 @@ priced without knowing documents.
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
+from tidegate.documents.reading.reader import read_documents
 from tidegate.documents.xpath import XPath, of_shape, parse_xpath
 from tidegate.errors import DocumentError, FilterError, TidegateError
 from tidegate.overlay.filter import Event, Filter, Merger, Plain
 from tidegate.overlay.pattern_events import PatternEvents
 from tidegate.overlay.pattern_filter import PatternFilter, expression_of, tree
-from tidegate.overlay.pattern_index import PatternIndex, PatternUnion
+from tidegate.overlay.pattern_index import (
+    MANY_DOCUMENTS,
+    PatternIndex,
+    PatternUnion,
+    by_type,
+)
 from tidegate.overlay.pattern_pruner import PatternPruner
 from tidegate.overlay.pattern_template import PatternTemplate
 
@@ -97,8 +103,12 @@ class Patterns(PatternEvents):
         return None if isinstance(f, PatternFilter) else "it is not a pattern on documents"
 
     def takes_all(self, events: Sequence[Event]) -> bool:
-        """Nobody knows without a look at each."""
-        return False
+        """Whether all can be read, as those that read many at once say; of few, nobody knows."""
+        if len(events) < MANY_DOCUMENTS or not all(type(x) in (bytes, str) for x in events):
+            return False
+        return not any(
+            read_documents([events[row] for row in rows]).refused for rows in by_type(events)
+        )
 
     def event_refusal(self, event: object) -> str | None:
         """Why this cannot be taken as an event, if it cannot: it is no readable document."""

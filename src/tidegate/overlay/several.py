@@ -11,6 +11,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+import numpy as np
+
 from tidegate.errors import FilterError, TidegateError
 from tidegate.overlay.filter import (
     Event,
@@ -21,7 +23,7 @@ from tidegate.overlay.filter import (
     Merger,
     Plain,
 )
-from tidegate.overlay.pairs import Pairs, one_by_one
+from tidegate.overlay.pairs import Pairs
 from tidegate.overlay.several_pruner import SeveralPruner
 from tidegate.overlay.template import Language, Template
 
@@ -145,8 +147,18 @@ class SeveralIndex:
         return [] if kind is None else self._indexes[kind].match(event)
 
     def match_batch(self, events: Sequence[Event], /) -> list[Pairs]:
-        """The filters that match each of many events."""
-        return one_by_one(self.match, events)
+        """The filters that match each of many events: those of each kind together."""
+        rows: dict[str, list[int]] = {}
+        for row, event in enumerate(events):
+            kind = self._owner.kind_of(event)
+            if kind is not None:
+                rows.setdefault(kind, []).append(row)
+        found = []
+        for kind, own in rows.items():
+            of_batch = np.array(own, np.int32)
+            for pairs in self._indexes[kind].match_batch([events[row] for row in own]):
+                found.append(pairs._replace(rows=of_batch[pairs.rows]))
+        return found
 
     def containing(self, f: Filter, /) -> list[int]:
         """The filters that cover this one."""
