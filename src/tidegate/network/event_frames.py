@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 
 from tidegate.errors import FrameError
 from tidegate.network import frame_kernels as kernels
-from tidegate.network.frames import Frame, Sort
+from tidegate.network.frames import HEAD, Frame, Sort
 from tidegate.network.payloads import read, write
 from tidegate.overlay.pairs import Rows
 from tidegate.overlay.row_names import RowNames
@@ -40,6 +40,7 @@ Integers = NDArray[np.int64]
 
 _EVENTS: Final = Struct("<II")
 _DELIVERIES: Final = Struct("<III")
+_WIDTH: Final = 20  # bytes of the columns of a delivery, but for the ids of subscriptions
 _FLAWS: Final = {
     kernels.SHORT: "a frame of events ends within its table",
     kernels.LARGE: "the number of an event is beyond 63 bits",
@@ -192,6 +193,20 @@ def look_at(came: Frame, most: int) -> Part:
     if flaw:
         raise FrameError(_FLAWS[flaw])
     return Part(body, names, count, at, owns)
+
+
+def handed(data: bytes) -> tuple[int, Integers]:
+    """How many events a frame of deliveries has, that was written here, and for whom they all are.
+
+    >>> one, starts = np.zeros(1, np.int32), np.array([0, 2], np.int32)
+    >>> columns = np.array([[0, 1]], np.int32), one, starts, np.array([7, 8])
+    >>> (data,) = deliveries_frames([1], ["a/ann"], payloads_of([b"event"]), *columns)
+    >>> handed(data)
+    (1, array([7, 8]))
+    """
+    count, named, owns = _DELIVERIES.unpack_from(data, HEAD.size)
+    columns = HEAD.size + _DELIVERIES.size + named
+    return count, np.frombuffer(data, "<i8", owns, columns + _WIDTH * count)
 
 
 def read_events_frame(came: Frame, most: int) -> Table:

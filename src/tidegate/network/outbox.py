@@ -18,9 +18,11 @@ from collections import Counter, deque
 from collections.abc import Iterable
 from typing import Final
 
+import numpy as np
+
 from tidegate.network.credits import NEED_CREDITS
-from tidegate.network.event_frames import read_events_frame
-from tidegate.network.frames import HEAD, IN_TURN, OVERTAKING, Frame, Sort
+from tidegate.network.event_frames import handed
+from tidegate.network.frames import IN_TURN, OVERTAKING, Sort
 from tidegate.network.gap import gap_frame
 
 _SORT: Final = 4  # where the kind of a frame stands in it, and where its flags do
@@ -102,10 +104,10 @@ class Outbox:
         """Drop the oldest events until no more than so many bytes wait; how many were dropped."""
         count = 0
         while self.backlog > most:
-            data = self._waiting[0]
-            table = read_events_frame(Frame(Sort.DELIVERIES, data[HEAD.size :]), most=2**32)
-            self._missed.update(table.subscriptions.tolist())
-            count += len(table.numbers)
+            events, subscriptions = handed(self._waiting[0])
+            each, times = np.unique(subscriptions, return_counts=True)
+            self._missed.update(dict(zip(each.tolist(), times.tolist(), strict=True)))
+            count += events
             self._take()
         return count
 
