@@ -8,6 +8,8 @@ gets it, for which rules, in which order, and byte by byte.
 frames of 20 events and of one, where an event is wanted by about nine rules, and by about 1.6.
 **Latency.** At 20,000 events a second, counted from when an event was due (`network_load`).
 **A line of three.** Publishers at one end, everybody else at the other, the same twice.
+**Somebody who never reads** wants every event, and is dropped from: how fast the others get theirs,
+beside how fast they did before it came, the better one of two plays each.
 **Registering** ends when all is acknowledged and the first event has been delivered, since brokers
 compile what is new when an event comes. **Restoring** is from the start of a process until it
 listens; for a broker that was killed, and for one that was told to stop, in one message of one
@@ -24,12 +26,8 @@ So the CPU time of a broker for each event is told, too: that does not depend on
 
 from __future__ import annotations
 
-import asyncio
 import os
-import re
 import signal
-import subprocess
-import sys
 import tempfile
 import time
 from contextlib import ExitStack
@@ -39,10 +37,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bench.figure import Figure, timed
-from bench.network_load import Load
+from bench.network_load import Connection, Load
+from bench.network_process import Process, is_quiet, until
 from bench.network_workload import Traffic
-from bench.processes import cpu_seconds
-from tidegate.network.client import status
+from tidegate.network.control_frames import control_frame
 from tidegate.overlay.attributes import Attributes
 from tidegate.overlay.broker import Broker
 from tidegate.overlay.messages import (
@@ -50,6 +48,7 @@ from tidegate.overlay.messages import (
     Change,
     Deliver,
     DeliverRows,
+    Entry,
     LinkUp,
     Publish,
 )
@@ -76,15 +75,20 @@ FAST = {TOGETHER: 100_000, 1: 30_000}  # events a second that are aimed at, by e
 LATE = 20  # ms, of 99 in 100 deliveries
 LATE_IN_LINE = 40
 SLOWER = 0.5  # the throughput of a line of three, by that of one
+UNHARMED = 0.9  # the throughput beside somebody who never reads, by that without
+ROOM = 4_000_000  # bytes that may wait for whoever does not read
 LONG = 10  # seconds to register everything, or to restore it
 
 
 def run() -> Iterator[Figure]:
-    """One broker with two workloads, a line of three, what is restored, and the state machine."""
+    """One broker with two workloads, a line of three, one that somebody does not read, what is
+    restored, and the state machine.
+    """
     reached: dict[int, float] = {}
     yield from one("nine", reached)
     yield from one("two", {})
     yield from line(reached)
+    yield from unread()
     yield from restoring()
     yield from state_machine("nine")
 
@@ -137,6 +141,38 @@ def line(reached: dict[int, float]) -> Iterator[Figure]:
             yield fast(title, load, together, [a, b, c], reached[together])
         for together in (TOGETHER, 1):
             yield paced(title, load, together, [a, b, c], LATE_IN_LINE)
+
+
+def unread() -> Iterator[Figure]:
+    """One broker, and among its subscribers one that wants everything and never reads."""
+    made = traffic("nine")
+    with ExitStack() as stack:
+        broker = stack.enter_context(Process("a", "--slow", "drop", "--limit", f"buffer={ROOM}"))
+        load = Load(broker.address, made, PUBLISHERS)
+        stack.callback(load.close)
+        load.register()
+        load.play(FIRST, TOGETHER)
+        without = max(EVENTS / load.play(EVENTS, TOGETHER).seconds for _ in range(2))
+        silent = Connection(broker.address, "silent")
+        stack.callback(silent.socket.close)
+        everything = Change(1, add=(Entry(0, made.kind.parse("TRUE")),))
+        silent.socket.sendall(control_frame(everything, made.kind))
+        until(lambda: broker.status["entries"] == RULES + 1)
+        while not broker.status["counted"].get("dropped"):
+            load.play(FIRST, TOGETHER)
+        beside = max(EVENTS / load.play(EVENTS, TOGETHER).seconds for _ in range(2))
+        dropped = broker.status["counted"]["dropped"]
+    yield Figure(
+        f"network, {made.matches:.2g} deliveries an event: {frames(TOGETHER)}, beside a subscriber"
+        " that never reads",
+        beside,
+        without,
+        beside / without,
+        "events/s",
+        note=f"baseline: without; {dropped:,} events were dropped for it, none for others",
+        aim=f"at least {UNHARMED:g} times as many",
+        met=beside >= UNHARMED * without,
+    )
 
 
 def registered(title: str, load: Load) -> Figure:
@@ -306,65 +342,3 @@ def _expected(made: Traffic, some: Batch) -> int:
     last = int(some.numbers[-1])
     first = int(some.numbers[0]) - 1
     return len(made.wanted(last)) - (len(made.wanted(first)) if first else 0)
-
-
-# -- processes
-
-
-class Process:
-    """A broker process."""
-
-    def __init__(self, name: str, *arguments: str) -> None:
-        begin = time.perf_counter()
-        command = [sys.executable, "-c", "from tidegate.cli import main; main()", "broker"]
-        command += ["--name", name, "--listen", "127.0.0.1:0", "--limit", "silence=600", *arguments]
-        self._process = subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
-        )
-        assert self._process.stdout is not None
-        line = self._process.stdout.readline()
-        found = re.search(r"listens on (\S+):(\d+)", line)
-        assert found is not None, line
-        self.address = found[1], int(found[2])
-        self.started = time.perf_counter() - begin
-
-    def __str__(self) -> str:
-        return f"{self.address[0]}:{self.address[1]}"
-
-    def __enter__(self) -> Process:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.end(signal.SIGTERM)
-
-    def end(self, number: signal.Signals) -> None:
-        """End it by a signal, and wait until it is gone."""
-        if self._process.poll() is None:
-            self._process.send_signal(number)
-        self._process.wait(60)
-        assert self._process.stdout is not None
-        self._process.stdout.close()
-
-    @property
-    def cpu(self) -> float:
-        """The CPU seconds that it has used."""
-        return cpu_seconds([self._process.pid])
-
-    @property
-    def status(self) -> dict[str, Any]:
-        """How it fares."""
-        return asyncio.run(status(str(self)))
-
-
-def is_quiet(broker: Process) -> bool:
-    """Whether its neighbours are there, and know what it has told them."""
-    links = [link for link in broker.status["links"] if not link["client"]]
-    return bool(links) and all(link["up"] and not link["unacknowledged"] for link in links)
-
-
-def until(done: Any) -> None:
-    """Wait until something is so."""
-    end = time.monotonic() + 600
-    while not done():
-        assert time.monotonic() < end, "it did not come to that"
-        time.sleep(0.2)

@@ -6,6 +6,7 @@ import pytest
 
 import bench.network as bench
 from bench.network_load import Load
+from bench.network_process import Process
 from bench.network_workload import Traffic
 from tidegate.network.frames import HEAD, Frames, Sort
 
@@ -66,8 +67,19 @@ def test_one_broker_on_a_small_scale() -> None:
     assert together.baseline == alone.ours
 
 
+@pytest.mark.usefixtures("small")
+def test_somebody_who_never_reads_on_a_small_scale(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is dropped from, and the others get all of theirs: they are compared with brute force."""
+    monkeypatch.setattr(bench, "FIRST", 4_000)
+    monkeypatch.setattr(bench, "ROOM", 500_000)
+    (figure,) = bench.unread()
+    assert figure.baseline is not None
+    assert figure.ratio == figure.ours / figure.baseline > 0
+    assert " 0 events were dropped" not in str(figure.note)
+
+
 def test_what_is_not_delivered_as_it_should_be_is_noticed(traffic: Traffic) -> None:
-    with bench.Process("a") as broker:
+    with Process("a") as broker:
         load = Load(broker.address, traffic, 2)
         load.register()
         firsts = [each.number + 1 for each in load.publishing]
