@@ -11,7 +11,7 @@ import time
 from typing import Any
 
 from bench.processes import cpu_seconds
-from tidegate.network.client import status
+from tidegate.network.status import status
 
 
 class Process:

@@ -15,9 +15,10 @@ from pathlib import Path
 from tests.network.live import until
 from tidegate.errors import LinkError
 from tidegate.network.address import Address
-from tidegate.network.client import Client, connect, status
+from tidegate.network.client import Client, connect
 from tidegate.network.limits import Limits
 from tidegate.network.process import Setup, live
+from tidegate.network.status import status
 from tidegate.overlay.attributes import Attributes
 from tidegate.overlay.policy import Choice
 from tidegate.overlay.settings import Settings

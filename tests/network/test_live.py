@@ -16,7 +16,7 @@ from tests.network.forked import Forked
 from tests.network.live import ANY, Net, delivered, until
 from tidegate.errors import LinkError, SubscriptionError, TidegateError
 from tidegate.network.address import Address, read_address
-from tidegate.network.client import Client, connect, status
+from tidegate.network.client import Client, connect
 from tidegate.network.control_frames import control_frame
 from tidegate.network.event_frames import events_frame, payloads_of
 from tidegate.network.frames import HEAD, Sort, frame
@@ -26,6 +26,7 @@ from tidegate.network.opening import VERSION, Opening, say
 from tidegate.network.payloads import payload
 from tidegate.network.pressure import Slow
 from tidegate.network.server import Server
+from tidegate.network.status import status
 from tidegate.network.sync_client import connect as connect_sync
 from tidegate.network.warming import warm
 from tidegate.overlay.attributes import Attributes

@@ -7,9 +7,10 @@ import pytest
 from tests.network.live import until
 from tests.network.test_live import One, play
 from tidegate.errors import SubscriptionError
-from tidegate.network.client import connect, status
+from tidegate.network.client import connect
 from tidegate.network.limits import Limits
 from tidegate.network.metrics import prometheus
+from tidegate.network.status import status
 from tidegate.overlay.settings import Settings
 
 LINE = re.compile(r'(tidegate_\w+)\{((?:\w+="(?:[^"\\\n]|\\.)*",?)*)\} (\d+(?:\.\d+(?:e-\d+)?)?)')

@@ -21,9 +21,9 @@ from tests import ROOT
 from tests.network.certificates import Authority
 from tidegate.cli import app
 from tidegate.errors import TidegateError
-from tidegate.network.client import status
 from tidegate.network.guard import hash_of, new_token
 from tidegate.network.process import read_setup
+from tidegate.network.status import status
 from tidegate.network.tls import Tls
 from tidegate.overlay.attributes import Attributes
 

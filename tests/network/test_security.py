@@ -16,7 +16,7 @@ from tests.network.live import ANY, until
 from tests.network.test_live import play
 from tidegate.errors import FrameError, LinkError, SubscriptionError, TidegateError
 from tidegate.network.address import Address, read_address
-from tidegate.network.client import connect, status
+from tidegate.network.client import connect
 from tidegate.network.door import _is_tls
 from tidegate.network.frames import FIRST, HEAD, Sort
 from tidegate.network.guard import (
@@ -33,6 +33,7 @@ from tidegate.network.opening import VERSION, Opening
 from tidegate.network.process import read_setup
 from tidegate.network.rights import Rights
 from tidegate.network.server import Server
+from tidegate.network.status import status
 from tidegate.network.tls import Tls
 from tidegate.overlay.attributes import Attributes
 from tidegate.overlay.broker import Broker

@@ -13,7 +13,7 @@ from tests.network.test_processes import broker
 from tidegate.network import client as live
 from tidegate.network import notification
 from tidegate.network.address import Address, read_address
-from tidegate.network.client import Client, connect, status
+from tidegate.network.client import Client, connect
 from tidegate.network.control_frames import control_frame
 from tidegate.network.event_frames import events_frame, payloads_of
 from tidegate.network.frames import Sort, frame
@@ -21,6 +21,7 @@ from tidegate.network.limits import Limits
 from tidegate.network.opening import VERSION, Opening, say
 from tidegate.network.payloads import payload
 from tidegate.network.server import Server
+from tidegate.network.status import status
 from tidegate.overlay.messages import Change, Entry
 
 TEXT = "x" * 400

@@ -34,8 +34,8 @@ def status(
     wait: WaitOption = 10.0,
 ) -> None:
     """Print how a broker fares: its links, its tables, and what it has counted."""
-    from tidegate.network.client import status as ask  # loads the engine
     from tidegate.network.metrics import prometheus
+    from tidegate.network.status import status as ask  # loads the engine
 
     with refusals():
         tls = read_tls(authority, certificate, key)

@@ -23,5 +23,7 @@ The brokers of `overlay` as processes of a machine. From the bottom up:
 - `driver`: frames become inputs of a broker, and its effects frames, without sockets
 - `connection`: one connection; `door`: where they come in; `server`: a broker with its connections
 - `warming`: compile what will be needed; `process`: a broker's life, and the file that describes it
-- `notification`: what a subscriber gets; `client`, `sync_client`: who gets it
+- `dialing`: how a connection to a broker is made; `status`: how it says that it fares
+- `notification`: what a subscriber gets; `unconfirmed`: events that were published; `client`,
+  `sync_client`: who gets them, and publishes
 """

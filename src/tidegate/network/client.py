@@ -18,28 +18,27 @@ one of its subscriptions, the client gives its broker no credits: answers come, 
 
 import asyncio
 import random
-import ssl
 import uuid
 from collections import Counter, deque
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, Literal
-
-import msgspec
 
 from tidegate.capsules import speaks_arrow, table_of
 from tidegate.errors import FrameError, LinkError, SubscriptionError, TidegateError
 from tidegate.network.address import Address, read_address
-from tidegate.network.connection import Connection, Owner
+from tidegate.network.connection import Connection
 from tidegate.network.control_frames import control_frame, read_control
 from tidegate.network.credits import Credits, credits_frame, read_credits
-from tidegate.network.event_frames import events_frame, payloads_of, read_events_frame
+from tidegate.network.dialing import PARTING, dial, opening, patiently
+from tidegate.network.event_frames import read_events_frame
 from tidegate.network.frames import HEAD, OVERTAKING, Frame, Sort, frame
 from tidegate.network.gap import read_gap
 from tidegate.network.notification import MANY, Notification, Subscription
-from tidegate.network.opening import VERSION, Opened, Opening, Role, read_opened, say
+from tidegate.network.opening import Opened, read_opened, say
 from tidegate.network.outbox import Outbox
 from tidegate.network.payloads import payload, read_events
 from tidegate.network.tls import Tls
+from tidegate.network.unconfirmed import AT_ONCE, Unconfirmed
 from tidegate.overlay import client as protocol
 from tidegate.overlay.attributes import Attributes
 from tidegate.overlay.conversation import Told
@@ -51,13 +50,10 @@ News = Literal["connected", "lost", "refused", "missed", "failed"]
 Watch = Callable[[News, str], object]
 """Is told what has become of the connection, or of events, and why."""
 
-_AT_ONCE: Final = 1_000  # events in one frame, at most
 _CREDITS: Final = 2**20  # bytes of deliveries that may come before those that came are taken
 _HANDSHAKE: Final = 10.0  # seconds that a broker may take to answer
 _FIRST_PAUSE: Final = 0.05  # seconds before it connects again
 _LONGEST_PAUSE: Final = 5.0
-_WAITING: Final = 0.1  # seconds between two attempts to reach a broker that is not there yet
-_PARTING: Final = 2.0  # seconds that the other side has to say that TLS ends
 _PLACE_TAKEN: Final = "another connection has taken its place"
 
 
@@ -93,9 +89,8 @@ class Client:
         language = kind if isinstance(kind, Language) else None
         self._client = protocol.Client(name, _Wire(self._send), language)
         self._subscriptions: dict[int, Subscription] = {}
-        self._kept: deque[tuple[int, bytes]] = deque()  # events that the broker has not taken yet
+        self._kept = Unconfirmed()
         self._crowded: set[int] = set()  # subscriptions with many notifications that wait
-        self._number = 0
         self._connection: Connection | None = None
         self._opened: Opened | None = None
         self._outbox = Outbox(0)
@@ -170,17 +165,17 @@ class Client:
     async def publish(self, event: Event) -> int:
         """Publish an event; its number."""
         await self.publish_many([event])
-        return self._number
+        return self._kept.number
 
     async def publish_many(self, events: Any) -> None:
         """Publish many events: mappings, or an Arrow table or what speaks Arrow."""
         if not isinstance(events, Sequence) and speaks_arrow(events):
-            for chunk in table_of(events).to_batches(max_chunksize=_AT_ONCE):
+            for chunk in table_of(events).to_batches(max_chunksize=AT_ONCE):
                 await self._publish(chunk.to_pylist())
             return
         listed = list(events)
-        for start in range(0, len(listed), _AT_ONCE):
-            await self._publish(listed[start : start + _AT_ONCE])
+        for start in range(0, len(listed), AT_ONCE):
+            await self._publish(listed[start : start + AT_ONCE])
 
     async def confirmed(self) -> None:
         """Wait until the broker has taken, or refused, all that was published."""
@@ -189,18 +184,9 @@ class Client:
     async def _publish(self, events: Sequence[Event]) -> None:
         written = [payload(event, self.kind) for event in events]
         await self._until(lambda: len(self._kept) < self._unconfirmed and not self._outbox.backlog)
-        first = self._number + 1
-        self._number += len(written)
-        new = list(enumerate(written, first))
-        self._kept.extend(new)
-        if self._opened is not None:
-            self._send_events(new)
-
-    def _send_events(self, events: Sequence[tuple[int, bytes]]) -> None:
-        for start in range(0, len(events), _AT_ONCE):
-            some = events[start : start + _AT_ONCE]
-            payloads = payloads_of([data for _, data in some])
-            self._put(events_frame([number for number, _ in some], [], payloads))
+        frames = self._kept.add(written)
+        for data in frames if self._opened is not None else ():
+            self._put(data)
 
     def _put(self, data: bytes) -> None:
         """Send a frame, now or when there are credits for it."""
@@ -224,7 +210,7 @@ class Client:
             self._task.cancel()
         if self._connection is not None:
             self._connection.close("the client goes")
-            await asyncio.wait([self._connection.closed], timeout=_PARTING)
+            await asyncio.wait([self._connection.closed], timeout=PARTING)
             self._connection.cut("the client goes")
         self._fail("the client was closed")
 
@@ -264,7 +250,7 @@ class Client:
 
     async def _connect(self) -> None:
         self._opened = None
-        made = await _dial(self._address, self, self._tls)
+        made = await dial(self._address, self, self._tls)
         self._connection = made
         try:
             async with asyncio.timeout(_HANDSHAKE):
@@ -288,7 +274,7 @@ class Client:
     def made(self, connection: Connection) -> None:
         """There is a connection."""
         self._credits = Credits(_CREDITS)
-        connection.send(say(_opening("client", self.name, self._token, _CREDITS)))
+        connection.send(say(opening("client", self.name, self._token, _CREDITS)))
 
     def paused(self, connection: Connection, paused: bool) -> None:
         """The broker does not read what is sent, or reads again."""
@@ -325,7 +311,8 @@ class Client:
                     self._tell("refused", f"event {message.number}: {message.reason}")
                 self._news.set()
             case Sort.TAKEN if len(came.body) == 8:
-                self._taken(int.from_bytes(came.body, "little"))
+                self._kept.taken(int.from_bytes(came.body, "little"))
+                self._news.set()
             case Sort.CREDITS if connection.role:
                 self._outbox.credits = max(self._outbox.credits, read_credits(came))
                 self._release()
@@ -342,16 +329,9 @@ class Client:
         self._opened = opened
         self._connection = connection
         self._outbox = Outbox(opened.credits)
-        if not self._number:
-            self._number = opened.seen  # an earlier client of this name has published
         self._client.reconnect(afresh=True, heard=opened.heard)
-        self._taken(opened.seen)
-        self._send_events(list(self._kept))
-        self._news.set()
-
-    def _taken(self, number: int) -> None:
-        while self._kept and self._kept[0][0] <= number:
-            self._kept.popleft()
+        for data in self._kept.again(opened.seen):
+            self._put(data)
         self._news.set()
 
     def _delivered(self, came: Frame) -> None:
@@ -454,92 +434,5 @@ async def connect(
     own = name or f"client-{uuid.uuid4().hex[:12]}"
     where = read_address(address)
     client = Client(where, own, kind or Attributes(), watch, unconfirmed, tls, token)
-    await _patiently(client.start, patience)
+    await patiently(client.start, patience)
     return client
-
-
-async def status(
-    address: str,
-    *,
-    name: str = "status",
-    tls: Tls | None = None,
-    token: str = "",
-    patience: float = 0.0,
-) -> dict[str, Any]:
-    """How the broker at an address fares; it is waited for, `patience` seconds."""
-    where = read_address(address)
-    context = None if tls is None else tls.for_client()
-    if token and tls is None:
-        raise TidegateError("a token is said over TLS only: give tls, too")
-    asked = _Asked(_opening("status", name, token))
-    await _patiently(lambda: _dial(where, asked, context), patience)
-    return await asyncio.wait_for(asked.answer, 10.0)
-
-
-def _opening(role: Role, name: str, token: str, credits: int = 0) -> Opening:
-    return Opening(VERSION, role, name, token=token or msgspec.UNSET, credits=credits)
-
-
-async def _dial(address: Address, owner: Owner, tls: ssl.SSLContext | None) -> Connection:
-    """A connection to a broker; `UnreachableError` if there is none."""
-    loop = asyncio.get_running_loop()
-    try:
-        _, made = await loop.create_connection(
-            lambda: Connection(owner, dialed=True),
-            *address,
-            ssl=tls,
-            ssl_shutdown_timeout=None if tls is None else _PARTING,
-        )
-    except ssl.SSLError as error:
-        why = getattr(error, "verify_message", "") or error.reason or error.strerror
-        raise LinkError(f"TLS with {address} cannot be: {why}") from None
-    except OSError as error:
-        raise UnreachableError(
-            f"{address} cannot be reached: {error.strerror or 'it does not answer'}"
-        ) from None
-    return made
-
-
-async def _patiently(connect: Callable[[], Awaitable[object]], patience: float) -> None:
-    """Connect, if need be again and again, for so many seconds."""
-    loop = asyncio.get_running_loop()
-    end = loop.time() + patience
-    while True:
-        try:
-            await connect()
-            return
-        except UnreachableError:
-            if loop.time() >= end:
-                raise
-            await asyncio.sleep(_WAITING)
-
-
-class UnreachableError(LinkError):
-    """Nobody listens at an address, or not yet."""
-
-
-class _Asked:
-    """Whoever asks for the status of a broker."""
-
-    def __init__(self, opening: Opening) -> None:
-        self._opening = opening
-        self.answer: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
-
-    def made(self, connection: Connection) -> None:
-        """There is a connection."""
-        connection.frames.longest = 2**30
-        connection.send(say(self._opening))
-
-    def paused(self, connection: Connection, paused: bool) -> None:
-        """It says little, so nothing of it has to wait."""
-
-    def came(self, connection: Connection, came: Frame) -> None:
-        """A frame has come."""
-        if came.sort is Sort.STATUS and not self.answer.done():
-            self.answer.set_result(msgspec.msgpack.decode(came.body))
-            connection.close("that is all")
-
-    def lost(self, connection: Connection) -> None:
-        """A connection is no more."""
-        if not self.answer.done():
-            self.answer.set_exception(LinkError(connection.reason))

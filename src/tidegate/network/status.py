@@ -1,0 +1,59 @@
+"""How does the broker at an address fare? It is asked, and says so, on a connection of its own."""
+
+import asyncio
+from typing import Any
+
+import msgspec
+
+from tidegate.errors import LinkError, TidegateError
+from tidegate.network.address import read_address
+from tidegate.network.connection import Connection
+from tidegate.network.dialing import dial, opening, patiently
+from tidegate.network.frames import Frame, Sort
+from tidegate.network.opening import Opening, say
+from tidegate.network.tls import Tls
+
+
+async def status(
+    address: str,
+    *,
+    name: str = "status",
+    tls: Tls | None = None,
+    token: str = "",
+    patience: float = 0.0,
+) -> dict[str, Any]:
+    """How the broker at an address fares; it is waited for, `patience` seconds."""
+    where = read_address(address)
+    context = None if tls is None else tls.for_client()
+    if token and tls is None:
+        raise TidegateError("a token is said over TLS only: give tls, too")
+    asked = _Asked(opening("status", name, token))
+    await patiently(lambda: dial(where, asked, context), patience)
+    return await asyncio.wait_for(asked.answer, 10.0)
+
+
+class _Asked:
+    """Whoever asks for the status of a broker."""
+
+    def __init__(self, opening: Opening) -> None:
+        self._opening = opening
+        self.answer: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
+
+    def made(self, connection: Connection) -> None:
+        """There is a connection."""
+        connection.frames.longest = 2**30
+        connection.send(say(self._opening))
+
+    def paused(self, connection: Connection, paused: bool) -> None:
+        """It says little, so nothing of it has to wait."""
+
+    def came(self, connection: Connection, came: Frame) -> None:
+        """A frame has come."""
+        if came.sort is Sort.STATUS and not self.answer.done():
+            self.answer.set_result(msgspec.msgpack.decode(came.body))
+            connection.close("that is all")
+
+    def lost(self, connection: Connection) -> None:
+        """A connection is no more."""
+        if not self.answer.done():
+            self.answer.set_exception(LinkError(connection.reason))
