@@ -20,6 +20,7 @@ from typer.testing import CliRunner
 from tests import ROOT
 from tests.network.certificates import Authority
 from tidegate.cli import app
+from tidegate.commands import network
 from tidegate.errors import TidegateError
 from tidegate.network.guard import hash_of, new_token
 from tidegate.network.process import read_setup
@@ -29,6 +30,7 @@ from tidegate.overlay.attributes import Attributes
 
 pytestmark = pytest.mark.slow
 
+SCENARIOS = ROOT / "docs" / "scenarios"
 MAIN = [sys.executable, "-c", "from tidegate.cli import main; main()"]
 
 
@@ -191,10 +193,21 @@ def test_tls_by_the_command_line(tmp_path: Path) -> None:
 
 
 def test_a_scenario_runs_as_processes() -> None:
-    scenario = ROOT / "docs" / "scenarios" / "network.toml"
+    scenario = SCENARIOS / "network.toml"
     said = tidegate("network", str(scenario), "--port", "17400", "--seconds", "0.3")
     assert "broker b0 listens on 127.0.0.1:17400" in said
     assert "stopped b0, b1, b2" in said
+
+
+def test_a_scenario_in_which_events_are_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ran: list[list[str]] = []
+    monkeypatch.setattr(network, "_run", lambda commands, *_: ran.extend(commands.values()))
+    arguments = ["network", str(SCENARIOS / "kept.toml"), "--storage", str(tmp_path)]
+    assert CliRunner().invoke(app, [*arguments, "--port", "17500"]).exit_code == 0
+    assert len(ran) == 6
+    assert all("--keep-events" in each and "--storage" in each for each in ran)
 
 
 @pytest.mark.parametrize(
@@ -213,6 +226,12 @@ def test_a_scenario_runs_as_processes() -> None:
             ["broker", "--name", "a", "--listen", "127.0.0.1:0", "--neighbour", "b"],
             "NAME=ADDRESS",
         ),
+        (
+            ["broker", "--name", "a", "--listen", "127.0.0.1:0", "--keep-events"],
+            "events are kept in a storage",
+        ),
+        (["network", str(SCENARIOS / "kept.toml")], "events are kept in a storage: give --storage"),
+        (["network", str(SCENARIOS / "planetlab.toml")], "are described by a file each"),
         (["status", "127.0.0.1:1", "--wait", "0"], "cannot be reached"),
         (["publish", "127.0.0.1:1", "--wait", "0"], "cannot be reached"),
         (["subscribe", "127.0.0.1:1", "price < 10", "--wait", "0"], "cannot be reached"),
