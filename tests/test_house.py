@@ -73,6 +73,7 @@ ROOMS = {
     ),
     "lab": (
         "stopwatch",
+        "aside",
         "workloads",
         "metric",
         "communities",
