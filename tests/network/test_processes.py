@@ -1,6 +1,7 @@
 """Brokers as processes, by their commands: one is killed, and comes back."""
 
 import asyncio
+import base64
 import json
 import os
 import re
@@ -104,6 +105,32 @@ def _until(done: Callable[[], bool]) -> None:
             return
         time.sleep(0.1)
     raise AssertionError("it did not come to that")
+
+
+def test_documents_by_the_command_line(tmp_path: Path) -> None:
+    cheap, dear = tmp_path / "cheap.xml", tmp_path / "dear.xml"
+    cheap.write_text('<quote xmlns="urn:q"><price>5</price></quote>', encoding="utf-8")
+    dear.write_bytes('<quote xmlns="urn:q"><price>50</price></quote>'.encode("utf-16"))
+    both = "--name", "a", "--listen", "127.0.0.1:0", "--kind", "attributes+xml"
+    wanted = ["//q:quote[q:price < $x]", "--set", "x=10", "--namespace", "q=urn:q"]
+    with broker(*both) as (_, a):
+        asking = [wanted, ["//*[. = 50]"], ["price < 10"]]
+        started = [
+            subprocess.Popen(
+                [*MAIN, "subscribe", a, *each, "--count", "1"],
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                text=True,
+            )
+            for each in asking
+        ]
+        _until(lambda: _entries(a) == 3)
+        assert tidegate("publish", a, str(cheap), str(dear)) == "published 2 events\n"
+        assert tidegate("publish", a, given='{"price": 5}\n"<price/>"\n') == "published 2 events\n"
+        told = [json.loads(process.communicate(timeout=60)[0]) for process in started]
+        assert told[0] == cheap.read_text(encoding="utf-8")
+        assert base64.b64decode(told[1][0]) == dear.read_bytes()
+        assert told[2] == {"price": 5}
 
 
 def test_commands_wait_for_a_broker_that_appears_later() -> None:

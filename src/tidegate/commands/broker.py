@@ -8,7 +8,13 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
-from tidegate.commands.options import SchemaOption, read_schema, refusals
+from tidegate.commands.options import (
+    NamespaceOption,
+    SchemaOption,
+    read_namespaces,
+    read_schema,
+    refusals,
+)
 from tidegate.commands.reaching import AuthorityOption, CertificateOption, KeyOption, read_tls
 from tidegate.console import err, out
 from tidegate.errors import TidegateError
@@ -59,7 +65,15 @@ def broker(
         list[str] | None,
         typer.Option(metavar="NAME=NUMBER", help="A limit, as in docs/network.md; repeatable."),
     ] = None,
+    kind: Annotated[
+        str | None,
+        typer.Option(
+            metavar="attributes|xml|attributes+xml",
+            help="What filters and events are: records, documents, or both in one network.",
+        ),
+    ] = None,
     schema: SchemaOption = None,
+    namespace: NamespaceOption = None,
     config: Annotated[
         Path | None, typer.Option(metavar="BROKER.toml", help="A file that says all of this.")
     ] = None,
@@ -70,12 +84,13 @@ def broker(
     from tidegate.network.pressure import check_slow
     from tidegate.network.process import Setup, live, read_setup  # load the engine
     from tidegate.overlay.attributes import Attributes
+    from tidegate.overlay.kinds import kind_called
     from tidegate.overlay.policy import Choice
 
     with refusals():
-        kind = Attributes(read_schema(schema))
+        types = read_schema(schema)
         if config is not None:
-            setup = read_setup(config, kind)
+            setup = read_setup(config, Attributes(types))
         elif listen is None or name is None:
             raise TidegateError("a broker needs --listen HOST:PORT and --name, or --config")
         else:
@@ -105,9 +120,11 @@ def broker(
             tls=read_tls(authority, certificate, key) or setup.tls,
             brokers=(*setup.brokers, *(accept or ())),
         )
+        prefixes = {**setup.namespaces, **(read_namespaces(namespace) or {})}
+        filters = kind_called(kind or setup.kind, types, prefixes)
         say = f"broker {setup.name} prepares; the first time this takes half a minute"
         err.print(say, markup=False)
-        asyncio.run(live(setup, kind, lambda server: _ready(server.name, str(server.address))))
+        asyncio.run(live(setup, filters, lambda server: _ready(server.name, str(server.address))))
 
 
 def _ready(name: str, address: str) -> None:

@@ -34,17 +34,15 @@ def network(
 ) -> None:
     """Start every broker of a scenario as a process of its own, on this machine.
 
-    The overlay, the policy, whether there are advertisements and whether events are kept are the
-    scenario's; clients, events and faults are not: they come from `tidegate publish` and
-    `tidegate subscribe`.
+    The overlay, the kind of filters, the policy, whether there are advertisements and whether
+    events are kept are the scenario's; clients, events and faults are not: they come from
+    `tidegate publish` and `tidegate subscribe`.
     """
     from tidegate.lab.workloads.sources import SOURCES  # load the engine
     from tidegate.simulate.scenario import load
 
     with refusals():
         planned = load(scenario, None, SOURCES)
-        if planned.kind.name != "attributes":
-            raise TidegateError(f"{scenario}: processes take filters on attributes only")
         if planned.topology.upstream:
             raise TidegateError(
                 f"{scenario}: brokers with parents or paths are described by a file each"
@@ -55,7 +53,8 @@ def network(
         ports = {name: port + place for place, name in enumerate(names)}
         for name in names:
             _check_free(ports[name])
-        commands = {name: _command(name, ports, planned.policy.name, storage) for name in names}
+        like = ["--policy", planned.policy.name, "--kind", planned.kind.name]
+        commands = {name: _command(name, ports, like, storage) for name in names}
         for edge in planned.topology.edges:
             commands[edge.first] += ["--neighbour", f"{edge.second}={_at(ports[edge.second])}"]
         if planned.settings.advertisements:
@@ -67,9 +66,9 @@ def network(
         _run(commands, ports, seconds)
 
 
-def _command(name: str, ports: dict[str, int], policy: str, storage: Path | None) -> list[str]:
+def _command(name: str, ports: dict[str, int], like: list[str], storage: Path | None) -> list[str]:
     command = [sys.executable, "-c", _MAIN, "broker", "--name", name]
-    command += ["--listen", _at(ports[name]), "--policy", policy]
+    command += ["--listen", _at(ports[name]), *like]
     return command if storage is None else [*command, "--storage", str(storage / name)]
 
 

@@ -2,9 +2,10 @@
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -22,16 +23,18 @@ from tidegate.errors import TidegateError
 
 if TYPE_CHECKING:
     from tidegate.network.sync_client import SyncClient
+    from tidegate.overlay.filter import Event
 
 _AT_ONCE = 1_000
 
 
 def publish(
     address: Annotated[str, typer.Argument(metavar="ADDRESS", help="The broker: HOST:PORT.")],
-    path: Annotated[
-        Path | None,
+    paths: Annotated[
+        list[Path] | None,
         typer.Argument(
-            metavar="[FILE]", help="JSON lines, or Parquet (*.parquet); else standard input."
+            metavar="[FILE]…",
+            help="JSON lines, Parquet (*.parquet), or a document (*.xml); else standard input.",
         ),
     ] = None,
     name: Annotated[str, typer.Option(help="Who publishes.")] = "",
@@ -44,7 +47,10 @@ def publish(
     token: TokenOption = "",
     wait: WaitOption = 10.0,
 ) -> None:
-    """Publish events, and wait until the broker has taken them."""
+    """Publish events, and wait until the broker has taken them.
+
+    A line of JSON is an object of names and values, or a string, which is a document.
+    """
     from tidegate.network.sync_client import connect  # loads the engine
 
     def watch(news: str, why: str) -> None:
@@ -55,23 +61,27 @@ def publish(
         tls = read_tls(authority, certificate, key)
         how = {"name": name, "watch": watch, "tls": tls, "token": token, "patience": wait}
         with connect(address, **how) as client:
-            _publish(client, path, advertise)
+            _publish(client, paths or [None], advertise)
 
 
-def _publish(client: "SyncClient", path: Path | None, advertise: str | None) -> None:
+def _publish(client: "SyncClient", paths: "Sequence[Path | None]", advertise: str | None) -> None:
     if advertise is not None:
         client.advertise(advertise)
     count = 0
-    for events in _batches(path):
-        client.publish_many(events)
-        count += len(events)
+    for path in paths:
+        for events in _batches(path):
+            client.publish_many(events)
+            count += len(events)
     client.confirmed()
     refused = len(client.client.refused)
     out.print(f"published {count:,} events" + ("; some were refused" if refused else ""))
 
 
-def _batches(path: Path | None) -> Iterator[list[dict[str, Any]]]:
+def _batches(path: Path | None) -> "Iterator[list[Event]]":
     try:
+        if path is not None and path.suffix == ".xml":
+            yield [path.read_bytes()]
+            return
         if path is not None and path.suffix == ".parquet":
             import pyarrow.parquet as pq
 
@@ -79,7 +89,7 @@ def _batches(path: Path | None) -> Iterator[list[dict[str, Any]]]:
                 yield chunk.to_pylist()
             return
         with sys.stdin if path is None else path.open(encoding="utf-8") as file:
-            some: list[dict[str, Any]] = []
+            some: list[Event] = []
             for number, line in enumerate(file, 1):
                 if line.strip():
                     some.append(_read(line, number))
@@ -92,11 +102,18 @@ def _batches(path: Path | None) -> Iterator[list[dict[str, Any]]]:
         raise TidegateError(f"{path} cannot be read: {error.strerror}") from None
 
 
-def _read(line: str, number: int) -> dict[str, Any]:
+def _read(line: str, number: int) -> "Event":
     try:
         found = json.loads(line)
     except ValueError as error:
         raise TidegateError(f"line {number} is not JSON: {error}") from None
-    if not isinstance(found, dict):
-        raise TidegateError(f"line {number} is no event: write an object of names and values")
-    return found
+    if isinstance(found, dict | str):
+        return found
+    if isinstance(found, list):  # a document that is no text, as `tidegate subscribe` prints it
+        from tidegate.overlay.pattern_events import read_event
+
+        with suppress(ValueError):
+            return read_event(found)
+    raise TidegateError(
+        f"line {number} is no event: write an object of names and values, or a document as a string"
+    )

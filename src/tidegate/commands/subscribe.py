@@ -1,11 +1,17 @@
 """The command `tidegate subscribe`: the events that match a filter, as they come."""
 
+from collections.abc import Mapping
 from contextlib import suppress
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tidegate.commands.options import read_parameter, refusals
+from tidegate.commands.options import (
+    NamespaceOption,
+    read_namespaces,
+    read_parameter,
+    refusals,
+)
 from tidegate.commands.reaching import (
     AuthorityOption,
     CertificateOption,
@@ -16,10 +22,19 @@ from tidegate.commands.reaching import (
 )
 from tidegate.console import err
 
+if TYPE_CHECKING:
+    from tidegate.overlay.filter import Event, Filter, Kind, Plain
+
 
 def subscribe(
     address: Annotated[str, typer.Argument(metavar="ADDRESS", help="The broker: HOST:PORT.")],
-    filter: Annotated[str, typer.Argument(metavar="FILTER", help="Which events are wanted.")],
+    filter: Annotated[
+        str,
+        typer.Argument(
+            metavar="FILTER",
+            help="Which events are wanted: a condition, or a pattern of documents.",
+        ),
+    ],
     parameters: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="NAME=VALUE", help="A parameter's value; repeatable."),
@@ -27,6 +42,7 @@ def subscribe(
     count: Annotated[
         int | None, typer.Option(help="Stop after so many; else when it is interrupted.")
     ] = None,
+    namespaces: NamespaceOption = None,
     name: Annotated[str, typer.Option(help="Who subscribes.")] = "",
     authority: AuthorityOption = None,
     certificate: CertificateOption = None,
@@ -34,11 +50,10 @@ def subscribe(
     token: TokenOption = "",
     wait: WaitOption = 10.0,
 ) -> None:
-    """Print the events that match a filter, as JSON lines."""
+    """Print the events that match a filter, as JSON lines; a document is a string."""
     import json
 
     from tidegate.network.sync_client import connect  # loads the engine
-    from tidegate.overlay.attribute_events import plain_event
 
     def watch(news: str, why: str) -> None:
         err.print(f"{news}: {why}", markup=False)
@@ -48,8 +63,31 @@ def subscribe(
         given = dict(map(read_parameter, parameters or ()))
         how = {"name": name, "watch": watch, "tls": tls, "token": token, "patience": wait}
         with connect(address, **how) as client, suppress(KeyboardInterrupt):
-            wanted = client.subscribe(filter, **given)
+            prefixes = read_namespaces(namespaces)
+            if prefixes is None:
+                wanted = client.subscribe(filter, **given)
+            else:
+                wanted = client.subscribe(_pattern(filter, given, prefixes, client.client.kind))
             for place, notification in enumerate(wanted, 1):
-                print(json.dumps(plain_event(notification.event)), flush=True)
+                print(json.dumps(_plain(notification.event)), flush=True)
                 if place == count:
                     break
+
+
+def _pattern(
+    text: str, given: Mapping[str, Any], namespaces: Mapping[str, str], kind: "Kind"
+) -> "Filter":
+    """A pattern with prefixes, as a filter of the broker's kind."""
+    from tidegate.overlay.patterns import Patterns
+    from tidegate.overlay.several import Several
+
+    f = Patterns(namespaces).parse(text, **given)
+    return kind.filter(f) if isinstance(kind, Several) else f
+
+
+def _plain(event: "Event") -> "Plain":
+    """An event as it is printed, and as `tidegate publish` reads it: an object, or a document."""
+    from tidegate.overlay import attribute_events, pattern_events
+
+    document = isinstance(event, bytes | str)
+    return (pattern_events if document else attribute_events).plain_event(event)

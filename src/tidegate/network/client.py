@@ -34,7 +34,7 @@ from tidegate.network.event_frames import read_events_frame
 from tidegate.network.frames import HEAD, OVERTAKING, Frame, Sort, frame
 from tidegate.network.gap import read_gap
 from tidegate.network.notification import MANY, Notification, Subscription
-from tidegate.network.opening import Opened, read_opened, say
+from tidegate.network.opening import Opened, check_kind, read_opened, say
 from tidegate.network.outbox import Outbox
 from tidegate.network.payloads import payload, read_events
 from tidegate.network.tls import Tls
@@ -43,6 +43,7 @@ from tidegate.overlay import client as protocol
 from tidegate.overlay.attributes import Attributes
 from tidegate.overlay.conversation import Told
 from tidegate.overlay.filter import Event, Filter, Kind
+from tidegate.overlay.kinds import kind_called
 from tidegate.overlay.messages import Refuse
 from tidegate.overlay.template import Language
 
@@ -70,7 +71,7 @@ class Client:
         self,
         address: Address,
         name: str,
-        kind: Kind,
+        kind: Kind | None = None,
         watch: Watch | None = None,
         unconfirmed: int = 100_000,
         tls: Tls | None = None,
@@ -79,15 +80,15 @@ class Client:
         if token and tls is None:
             raise TidegateError("a token is said over TLS only: give tls, too")
         self.name: Final = name
-        self.kind: Final = kind
+        self.kind: Kind = Attributes()  # the broker's, once that has said it
+        self._chosen = "" if kind is None else kind.name
         self.refused: Final[deque[str]] = deque(maxlen=100)  # why events were not taken
         self._address = address
         self._tls = None if tls is None else tls.for_client()
         self._token = token
         self._watch = watch
         self._unconfirmed = unconfirmed
-        language = kind if isinstance(kind, Language) else None
-        self._client = protocol.Client(name, _Wire(self._send), language)
+        self._client = self._speaking(kind or self.kind)
         self._subscriptions: dict[int, Subscription] = {}
         self._kept = Unconfirmed()
         self._crowded: set[int] = set()  # subscriptions with many notifications that wait
@@ -99,6 +100,12 @@ class Client:
         self._closing = False
         self._news = asyncio.Event()  # something has changed that somebody may wait for
         self._task: asyncio.Task[None] | None = None
+
+    def _speaking(self, kind: Kind) -> protocol.Client:
+        """The protocol's client, with filters of a kind."""
+        self.kind = kind
+        language = kind if isinstance(kind, Language) else None
+        return protocol.Client(self.name, _Wire(self._send), language)
 
     async def __aenter__(self) -> "Client":
         return self
@@ -274,7 +281,7 @@ class Client:
     def made(self, connection: Connection) -> None:
         """There is a connection."""
         self._credits = Credits(_CREDITS)
-        connection.send(say(opening("client", self.name, self._token, _CREDITS)))
+        connection.send(say(opening("client", self.name, self._token, _CREDITS, self._chosen)))
 
     def paused(self, connection: Connection, paused: bool) -> None:
         """The broker does not read what is sent, or reads again."""
@@ -323,7 +330,19 @@ class Client:
             case _:
                 raise FrameError(f"no frame {came.sort.name.lower()} is expected here")
 
+    def _take_kind(self, opened: Opened) -> None:
+        """Have filters of the broker's kind, if nobody has chosen one; it stays the same then."""
+        if not self._chosen:
+            self._chosen = opened.kind or self.kind.name
+            if self._chosen != self.kind.name:
+                try:
+                    self._client = self._speaking(kind_called(self._chosen))
+                except TidegateError as error:
+                    raise FrameError(f"{opened.broker}: {error}; say which kind it is") from None
+        check_kind(opened.kind, opened.broker, self._chosen)
+
     def _open(self, connection: Connection, opened: Opened) -> None:
+        self._take_kind(opened)
         connection.role = "broker"
         connection.frames.longest = 2**31
         self._opened = opened
@@ -425,6 +444,8 @@ async def connect(
 ) -> Client:
     """A client of the broker at an address.
 
+    A client that chooses no kind of filters has those of its broker.
+
     A client without a name gets one that nobody else has; one with a certificate or a token has the
     name that belongs to it. `watch` is told when the connection is lost and there again, and when
     an event was refused. A broker that is not there yet is waited for, `patience` seconds.
@@ -433,6 +454,6 @@ async def connect(
         raise TidegateError("a client that uses TLS says its name, as the broker knows it")
     own = name or f"client-{uuid.uuid4().hex[:12]}"
     where = read_address(address)
-    client = Client(where, own, kind or Attributes(), watch, unconfirmed, tls, token)
+    client = Client(where, own, kind, watch, unconfirmed, tls, token)
     await patiently(client.start, patience)
     return client

@@ -20,9 +20,10 @@ class UnreachableError(LinkError):
     """Nobody listens at an address, or not yet."""
 
 
-def opening(role: Role, name: str, token: str, credits: int = 0) -> Opening:
-    """What whoever connects says first."""
-    return Opening(VERSION, role, name, token=token or msgspec.UNSET, credits=credits)
+def opening(role: Role, name: str, token: str, credits: int = 0, kind: str = "") -> Opening:
+    """What whoever connects says first; its kind of filters, if it has chosen one."""
+    said = token or msgspec.UNSET
+    return Opening(VERSION, role, name, token=said, credits=credits, kind=kind or msgspec.UNSET)
 
 
 async def dial(address: Address, owner: Owner, tls: ssl.SSLContext | None) -> Connection:

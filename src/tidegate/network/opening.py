@@ -4,7 +4,8 @@ Whoever has connected says what it is, what it is called, and what it understand
 the wire format, and features beyond it by name. The broker answers with the version and the
 features that both know, and with what the other side needs to go on: of a client, the number of the
 last message it has heard and of the last event it has taken; of everyone, its limits. Each says how
-many credits the other one has to begin with (`credits`).
+many credits the other one has to begin with (`credits`), and which kind of filters it has; a client
+that has not chosen one says none, and takes the broker's.
 """
 
 from typing import Final, Literal, TypeVar
@@ -31,6 +32,7 @@ class Opening(msgspec.Struct, frozen=True):
     features: list[str] = []
     token: str | msgspec.UnsetType = msgspec.UNSET
     credits: int = 0
+    kind: str | msgspec.UnsetType = msgspec.UNSET
 
 
 class Opened(msgspec.Struct, frozen=True):
@@ -45,9 +47,16 @@ class Opened(msgspec.Struct, frozen=True):
     seen: int = 0
     features: list[str] = []
     credits: int = 0
+    kind: str | msgspec.UnsetType = msgspec.UNSET
 
 
 Said = TypeVar("Said", Opening, Opened)
+
+
+def check_kind(said: str | msgspec.UnsetType, name: str, own: str) -> None:
+    """`FrameError` if the other side has filters of another kind than there are here."""
+    if said is not msgspec.UNSET and said != own:
+        raise FrameError(f"{name} has filters of the kind {said}; here they are {own}")
 
 
 def say(said: Opening | Opened) -> bytes:

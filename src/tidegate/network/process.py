@@ -5,6 +5,7 @@ A file describes one broker:
     name = "a"
     listen = "127.0.0.1:7400"
     storage = "/var/lib/tidegate/a"   # none: what it knows is lost when it stops
+    kind = "attributes"               # of filters and events: or xml, or attributes+xml
     policy = "covering"
     advertisements = false
     keep_events = false               # whether events are written down, and kept for neighbours
@@ -97,6 +98,8 @@ class Setup:
     slow: Slow = "cut"
     web: WebTokens | None = None
     roles: Mapping[str, Rights] = field(default_factory=dict)
+    kind: str = Attributes.name
+    namespaces: Mapping[str, str] = field(default_factory=dict)
 
     def guard(self) -> Guard | None:
         """Who asks everybody who they are, if anybody does."""
@@ -108,8 +111,8 @@ class Setup:
         return Guard(self.tls, brokers, self.clients, self.web, self.roles)
 
 
-_TEXTS = {"name", "listen", "storage", "policy", "slow", "parent"}
-_TABLES = {"neighbours", "limits", "tls", "roles", "clients", "jwt", "paths"}
+_TEXTS = {"name", "listen", "storage", "kind", "policy", "slow", "parent"}
+_TABLES = {"neighbours", "limits", "namespaces", "tls", "roles", "clients", "jwt", "paths"}
 _NUMBERS = {"snapshot", "patience", "forget", "window"}
 _FLAGS = {"advertisements", "keep_events", "anywhere", "root"}
 _KNOWN = _TEXTS | _TABLES | _NUMBERS | _FLAGS | {"backups"}
@@ -147,6 +150,8 @@ def read_setup(path: Path, kind: Attributes) -> Setup:
         check_slow(table.get("slow", "cut")),
         read_web_tokens(table["jwt"]) if "jwt" in table else None,
         roles,
+        table.get("kind", Attributes.name),
+        table.get("namespaces", {}),
     )
 
 
@@ -168,9 +173,9 @@ def _check(path: Path, table: dict[str, Any]) -> None:
     for key in ("name", "listen"):
         if key not in table:
             raise TidegateError(f"{path}: {key} is missing")
-    for part in ("neighbours", "limits"):
+    for part in ("neighbours", "namespaces", "limits"):
         for key, value in table.get(part, {}).items():
-            if type(value) not in ((str,) if part == "neighbours" else (int, float)):
+            if type(value) not in ((int, float) if part == "limits" else (str,)):
                 raise TidegateError(f"{path}: {part}.{key} cannot be {value!r}")
 
 
@@ -231,6 +236,8 @@ async def live(setup: Setup, kind: Kind, ready: Callable[[Server], object]) -> N
     """Run a broker until the process is told to stop; `ready` is called when it listens."""
     with ExitStack() as stack:
         stack.enter_context(rarely())
+        if setup.roles and kind.name != Attributes.name:
+            raise TidegateError(f"roles are filters on attributes; this broker has {kind.name}")
         broker, keeper = _recalled(setup, kind, stack)
         server = Server(
             broker,
@@ -242,7 +249,7 @@ async def live(setup: Setup, kind: Kind, ready: Callable[[Server], object]) -> N
             anywhere=setup.anywhere,
             slow=setup.slow,
         )
-        warm()
+        warm(kind.name)
         await server.start()
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):

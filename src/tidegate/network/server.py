@@ -42,6 +42,7 @@ from tidegate.network.opening import (
     VERSION,
     Opened,
     Opening,
+    check_kind,
     read_opened,
     read_opening,
     say,
@@ -97,6 +98,7 @@ class Server:
         self.failure: BaseException | None = None
         self._keeper = keeper
         self._keeps = broker.settings.keep_events
+        self._kind = broker.kind.name
         self._guard = guard
         self._door = None if guard is None else guard.tls.for_listening()
         self._way = None if guard is None else guard.tls.for_linking()
@@ -176,7 +178,8 @@ class Server:
             connection.cut(f"the certificate there does not have the name {connection.name}")
         elif connection.dialed:
             features = sorted(FEATURES)
-            own = Opening(VERSION, "broker", self.name, features, credits=self.limits.credits)
+            credits, kind = self.limits.credits, self._kind
+            own = Opening(VERSION, "broker", self.name, features, credits=credits, kind=kind)
             connection.send(say(own))
         elif len(self._all) > self.limits.connections:
             connection.close(f"{self.limits.connections:,} connections are all that are taken")
@@ -232,6 +235,7 @@ class Server:
             opened = read_opened(came)
             if opened.broker != connection.name:
                 raise FrameError(f"{connection.name} was dialed, and {opened.broker} is there")
+            check_kind(opened.kind, opened.broker, self._kind)
             self.check_features("broker", opened.broker, opened.features)
             connection.role, credits = "broker", opened.credits
         else:
@@ -248,6 +252,7 @@ class Server:
             connection.name, role, credits = said.name, said.role, said.credits
             if said.name == self.name:
                 raise FrameError(f"{said.name} is the name of this broker")
+            check_kind(said.kind, said.name, self._kind)
             self.check_features(role, said.name, said.features)
             connection.role, shared = role, FEATURES.intersection(said.features)
         before = self._connections.get(connection.name)
@@ -277,7 +282,7 @@ class Server:
     def _opened(self, heard: int = 0, seen: int = 0, shared: Iterable[str] = ()) -> Opened:
         of, credits = self.limits, self.limits.credits
         about = VERSION, self.name, of.frame, of.events, of.silence
-        return Opened(*about, heard, seen, sorted(shared), credits)
+        return Opened(*about, heard, seen, sorted(shared), credits, self._kind)
 
     def _fares(self, link: str) -> dict[str, Any]:
         """How a link fares."""

@@ -21,6 +21,7 @@ an event travels only where somebody wants it. From the bottom up:
 - `patterns`: all of this together, as a kind
 - `several_pruner`: what can be left out of filters of several kinds
 - `several`: filters of several kinds in one network
+- `kinds`: which kinds there are, by name
 - `scan`: an index that asks one filter after the other, for kinds without a better one
 - `counts`: how many registrations an entry stands for
 - `difference`: how a set of filters has changed
