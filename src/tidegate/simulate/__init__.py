@@ -20,7 +20,7 @@ Networks from a file
 
 - `section`: whether what a file says is what it should say
 - `draws`: which value something has, this time; `named`: workloads by name
-- `supply`: where filters and events come from
+- `supply`: where filters and events come from; `mixture`: those of several kinds
 - `workload`: what clients do; `scenario`: which network, and what happens to it
 
 For people

@@ -16,21 +16,23 @@ from tidegate.errors import ScenarioError, TidegateError
 from tidegate.filters.attribute import Attribute
 from tidegate.filters.schema import Schema
 from tidegate.overlay.attributes import Attributes
+from tidegate.overlay.kinds import KINDS
 from tidegate.overlay.patterns import Patterns
 from tidegate.overlay.policy import MERGING, NAMES, WHERE, Choice
 from tidegate.overlay.policy.round import WAYS
 from tidegate.overlay.settings import Settings
+from tidegate.overlay.several import Several
 from tidegate.overlay.structures import INDEXES, UNIONS
 from tidegate.simulate.cost import DOCUMENT, CostModel
 from tidegate.simulate.link import LinkModel
+from tidegate.simulate.mixture import Mixture
 from tidegate.simulate.network import CHECKS, Network, Setup
 from tidegate.simulate.plan import given
 from tidegate.simulate.section import Section, table_in
-from tidegate.simulate.supply import Sources, TextKind
+from tidegate.simulate.supply import Source, Sources, TextKind
 from tidegate.simulate.topology import Topology, balanced, line, random_tree, star, transit_stub
 from tidegate.simulate.workload import Crowd, Workload, read_workload
 
-KINDS: Final = (Attributes.name, Patterns.name)
 FAULTS: Final = ("crash", "restart", "die", "cut", "mend")
 SHAPES: Final = ("line", "star", "balanced", "random", "transit-stub", "given")
 NO_SOURCES: Final[Sources] = {}
@@ -132,7 +134,7 @@ def read(table: dict[str, Any], sources: Sources = NO_SOURCES) -> Scenario:
         name=section.text("name", "scenario"),
         seed=seed,
         topology=topology,
-        kind=_kind(section, kind, workload.source.kind),
+        kind=_kind(section, kind, workload.source),
         policy=_policy(section.section("policy")),
         settings=settings,
         setup=_setup(section.section("brokers"), _link(section.section("links"))),
@@ -162,10 +164,17 @@ def _topology(section: Section, seed: int) -> Topology:
     return found
 
 
-def _kind(scenario: Section, name: str, own: TextKind | None) -> TextKind:
+def _kind(scenario: Section, name: str, source: Source) -> TextKind:
     """Filters of the workload's own kind, or of the one that the scenario names."""
     section, namespaces = scenario.section("schema"), scenario.section("namespaces")
     prefixes = {prefix: namespaces.text(prefix) for prefix in namespaces.keys}
+    if isinstance(source, Mixture):
+        kinds = (source.own(Attributes.name), source.own(Patterns.name))
+        for own, given in zip(kinds, (section, namespaces), strict=True):
+            if own is not None and given.keys:
+                raise ScenarioError(f"there is {given.where}; a part of the workload has its own")
+        return Several(kinds[0] or _attributes(section), kinds[1] or Patterns(prefixes))
+    own = source.kind
     if own is not None:
         if section.keys or prefixes:
             raise ScenarioError("there is a schema; the workload that is named has its own")
@@ -263,7 +272,7 @@ def _costs(section: Section, kind: str) -> CostModel:
     units = [each.name for each in fields(CostModel) if each.name != "measured"]
     given = {name: section.integer(name, None, least=0) for name in units}
     section.close()
-    if kind == Patterns.name and given["content"] is None:
+    if Patterns.name in kind.split("+") and given["content"] is None:
         given["content"] = DOCUMENT
     return CostModel(
         **{name: cost for name, cost in given.items() if cost is not None}, measured=measured

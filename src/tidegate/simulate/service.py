@@ -27,6 +27,7 @@ from tidegate.overlay.messages import (
     Disconnect,
     Effect,
     Hello,
+    Input,
     LinkUp,
     Message,
     Persist,
@@ -34,6 +35,7 @@ from tidegate.overlay.messages import (
     Refuse,
     Send,
 )
+from tidegate.overlay.several import Several
 from tidegate.simulate.clock import Clock
 from tidegate.simulate.cost import CostModel, now
 from tidegate.simulate.link import Lane
@@ -69,6 +71,7 @@ class Service:
         self._clock = clock
         self._nodes = nodes
         self._costs = costs
+        self._several = isinstance(kind, Several)
         self._capacity = capacity
         self._client_delay = client_delay
         self._oracle = oracle
@@ -147,7 +150,8 @@ class Service:
             messages = 1 + onward
             if isinstance(waiting.input, Publish) and waiting.input.seq:
                 flight.hops.setdefault(node.number, hop)
-            time += 0 if costs.measured else costs.content * waiting.size
+            if not costs.measured and self._is_charged(waiting.input):
+                time += costs.content * waiting.size
             if hop is None:
                 self._published(node, waiting, effects)
             else:
@@ -169,6 +173,12 @@ class Service:
             node.done.carrying += time
         job = node, waiting, effects, sent, node.generation
         self._clock.at(self._clock.now + time, self._finish, job)
+
+    def _is_charged(self, event: Input) -> bool:
+        """Whether matching takes longer the larger an event is: of several kinds, documents."""
+        return not self._several or (
+            isinstance(event, Publish) and isinstance(event.event, bytes | str)
+        )
 
     def _published(self, node: Node, waiting: Waiting, effects: list[Effect]) -> None:
         """A client's event has been taken up, or refused."""

@@ -16,8 +16,10 @@ from typing import Final
 
 from tidegate.errors import ScenarioError, TidegateError
 from tidegate.overlay.client import Client
+from tidegate.overlay.kinds import BOTH
 from tidegate.overlay.upstream import Paths
 from tidegate.simulate.draws import read_draws
+from tidegate.simulate.mixture import Mixture, Part
 from tidegate.simulate.named import NAMED
 from tidegate.simulate.network import Network, Timed
 from tidegate.simulate.section import Section
@@ -59,7 +61,7 @@ def read_workload(
         updates=section.number("updates", 0.0, least=0),
         churn=section.number("churn", 0.0, least=0),
         place=section.text("place", "any", among=PLACES),
-        source=_source(section, kind, seed, subscriptions, sources),
+        source=(_mixture if kind == BOTH else _source)(section, kind, seed, subscriptions, sources),
         advertise=tuple(section.texts("advertise", [])),
         publish_at=tuple(section.texts("publish_at", [])),
     )
@@ -67,6 +69,26 @@ def read_workload(
     if advertisements and not found.advertise:
         raise ScenarioError(f"{section.named('advertise')} is missing: what publishers advertise")
     return found
+
+
+def _mixture(
+    section: Section, kind: str, seed: int, subscriptions: int, sources: Sources
+) -> Mixture:
+    """Sources of several kinds, each with its weight."""
+    parts = []
+    for place, each in enumerate(section.sections("parts")):
+        own = each.text("kind", among=kind.split("+"))
+        weight = each.number("weight", 1.0, least=0)
+        source = _source(each, own, seed + place, subscriptions, sources)
+        each.close()
+        if source.kind is not None and source.kind.name != own:
+            raise ScenarioError(
+                f'{each.where}.like is of another kind: kind = "{source.kind.name}"'
+            )
+        parts.append(Part(own, source, weight))
+    if not sum(part.weight for part in parts):
+        raise ScenarioError(f"{section.named('parts')} is missing, or has no weight: what is drawn")
+    return Mixture(tuple(parts))
 
 
 def _source(section: Section, kind: str, seed: int, subscriptions: int, sources: Sources) -> Source:
@@ -195,7 +217,7 @@ class Crowd:
         chosen = random.randrange(len(self._standing))
         client, own, wish = self._standing[chosen]
         wish = self._supply.moved(wish, random)
-        client.update(own, wish.filter)
+        client.change(own, wish.filter)
         self._standing[chosen] = client, own, wish
 
     def _replace(self, random: Random) -> None:
