@@ -354,7 +354,7 @@ class Client:
             for i, step in enumerate(self._steps(own, gone)):
                 if i == len(messages):
                     messages.append(Difference())
-                messages[i] = messages[i].then(step)
+                messages[i].extend(step)
         for difference in messages:
             if difference:
                 self._conversation.tell(Change, difference)

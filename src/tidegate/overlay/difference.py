@@ -36,21 +36,25 @@ class Difference:
         >>> Difference(remove=[1]).then(Difference(add={1: "a"}))
         Difference(add={}, update={1: 'a'}, remove=[], counts={})
         """
-        found = Difference(
-            dict(self.add), dict(self.update), list(self.remove), {**self.counts, **later.counts}
-        )
-        for number in later.remove:
-            found.update.pop(number, None)
-            found.counts.pop(number, None)
-            if found.add.pop(number, None) is None:
-                found.remove.append(number)
-        for number, f in later.update.items():
-            (found.add if number in found.add else found.update)[number] = f
-        gone = set(found.remove)
-        for number, f in later.add.items():
-            (found.update if number in gone else found.add)[number] = f
-        found.remove = [number for number in found.remove if number not in later.add]
+        found = Difference(dict(self.add), dict(self.update), list(self.remove), dict(self.counts))
+        found.extend(later)
         return found
+
+    def extend(self, later: "Difference") -> None:
+        """Become both as one: so many can be put together, each at the cost of its own size."""
+        self.counts.update(later.counts)
+        for number in later.remove:
+            self.update.pop(number, None)
+            self.counts.pop(number, None)
+            if self.add.pop(number, None) is None:
+                self.remove.append(number)
+        for number, f in later.update.items():
+            (self.add if number in self.add else self.update)[number] = f
+        gone = set(self.remove) if later.add else set()
+        for number, f in later.add.items():
+            (self.update if number in gone else self.add)[number] = f
+        if not gone.isdisjoint(later.add):
+            self.remove = [number for number in self.remove if number not in later.add]
 
 
 class Watch:
