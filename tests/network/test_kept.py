@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.network.live import ANY
-from tidegate.errors import FrameError, TidegateError
+from tidegate.errors import FrameError, StorageError, TidegateError
 from tidegate.network.control_frames import control_frame
 from tidegate.network.disk import Disk
 from tidegate.network.driver import Driver
@@ -125,6 +125,28 @@ def test_events_are_passed_on_with_numbers_and_answered(tmp_path: Path) -> None:
         assert told.came("m", told.kept([2, 3])) == [("m", Sort.CONTROL)]  # known
         assert told.came("m", told.kept([9])) == [("m", Sort.CONTROL)]  # too early
         assert told.driver.broker.routing.links["m"].stream.heard == 3
+
+
+def test_nothing_is_confirmed_or_passed_on_that_could_not_be_written_down(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(records: object) -> None:
+        raise StorageError("there is no room")
+
+    with Told(tmp_path) as told:
+        told.control("n", Change(1, (Entry(1, KIND.parse("x > 0")),)))
+        assert told.came("ann", events_frame([1], [], payloads_of([b"\x81\xa1x\x01"]))) == [
+            ("n", Sort.KEPT),
+            ("ann", Sort.TAKEN),
+        ]
+        monkeypatch.setattr(told.disk, "write", full)
+        for link, data in (
+            ("ann", events_frame([2], [], payloads_of([b"\x81\xa1x\x01"]))),
+            ("m", told.kept([1])),
+        ):
+            with pytest.raises(StorageError):
+                told.came(link, data)
+            assert told.sent == []
 
 
 def test_what_was_not_acknowledged_is_known_after_a_crash(tmp_path: Path) -> None:
