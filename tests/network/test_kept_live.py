@@ -52,14 +52,14 @@ async def received(subscription: Subscription, count: int) -> list[int]:
     return [(await anext(subscription)).event["x"] for _ in range(subscription.waiting)]
 
 
-async def story(folder: Path, seed: int, settings: Settings, kills: int = KILLS) -> None:
+async def story(folder: Path, seed: int, policy: str) -> None:
     random, stop = Random(seed), asyncio.Event()
-    async with Forked([0, 1], folder, settings=settings) as net:
+    async with Forked([0, 1], folder, policy, settings=KEEPING) as net:
         ann, bob = await net.client("ann", "b2"), await net.client("bob", "b0")
         some = await ann.subscribe("y IS NULL")
         await net.settle()
         flowing = asyncio.create_task(flow(bob, random, stop))
-        await fail(net, random, kills, ("b0", "b1"))
+        await fail(net, random, KILLS, ("b0", "b1"))
         stop.set()
         published = await flowing
         got = await received(some, published)
@@ -69,9 +69,10 @@ async def story(folder: Path, seed: int, settings: Settings, kills: int = KILLS)
         await bob.close()
 
 
-@pytest.mark.parametrize("seed", range(8 if LONG else 1))
-def test_nothing_is_lost_by_brokers_that_are_killed(tmp_path: Path, seed: int) -> None:
-    asyncio.run(story(tmp_path, seed, KEEPING))
+@pytest.mark.parametrize("policy", ["covering", "xroute", "flood"] if LONG else ["covering"])
+@pytest.mark.parametrize("seed", range(3 if LONG else 1))
+def test_nothing_is_lost_by_brokers_that_are_killed(tmp_path: Path, seed: int, policy: str) -> None:
+    asyncio.run(story(tmp_path, seed, policy))
 
 
 async def while_one_is_down(folder: Path, settings: Settings) -> list[int]:

@@ -201,11 +201,20 @@ class AcknowledgesFirst(Events):
 
 
 class ForgetsNumbers(Events):
-    def published(self, link: Any, came: Publish, size: int | None = None) -> list[Effect]:
-        return super().published(link, Publish(came.number, came.event, came.publisher), size)
+    def _heard(self, link: Any, came: Publish, size: int | None) -> Any:
+        return super()._heard(link, Publish(came.number, came.event, came.publisher), size)
 
 
-@pytest.mark.parametrize("mutant", [WritesNothing, AcknowledgesFirst, ForgetsNumbers])
+class TakesOthersEntries(Events):
+    def _wanting(self, came: Batch, rows: list[int]) -> dict[int, dict[str, list[int]]]:
+        found = super()._wanting(came, rows)
+        return dict(zip(found, reversed(found.values()), strict=True))
+
+
+MUTANTS = [WritesNothing, AcknowledgesFirst, ForgetsNumbers, TakesOthersEntries]
+
+
+@pytest.mark.parametrize("mutant", MUTANTS)
 def test_a_broker_that_is_wrong_about_kept_batches_is_caught(mutant: type[Events]) -> None:
     class Wrong(Broker):
         _events_of = mutant

@@ -14,7 +14,7 @@ number of its own.
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,6 +51,14 @@ FEW_EVENTS: Final = 4  # of a batch, below which each is routed on its own
 _USED: Final = "the number was used"
 
 
+class _Heard(NamedTuple):
+    """What is done about an event before it goes on, the event if it does, and the answer."""
+
+    before: list[Effect]
+    event: Publish | None
+    answer: list[Effect]
+
+
 class Events:
     """The events of one broker, by its tables."""
 
@@ -81,23 +89,34 @@ class Events:
 
     def published(self, link: Link, came: Publish, size: int | None = None) -> list[Effect]:
         """What to do about an event; its size, if it is known."""
-        keeps = self._settings.keep_events
+        before, event, answer = self._heard(link, came, size)
+        return [*before, *(self._route(link, event) if event else ()), *answer]
+
+    def _heard(self, link: Link, came: Publish, size: int | None) -> _Heard:
+        """Take an event, if it is the next one on its link, and new."""
         if not came.seq:  # a sender that does not keep it: but whoever keeps it writes it down
-            written = [Persist(link.name, came)] if keeps else []
-            return [*written, *self._publish(link, came, size)]
+            written: list[Effect] = []
+            if self._settings.keep_events:
+                written.append(Persist(link.name, came))
+            refusals, event = self._publish(link, came, size)
+            return _Heard([*written, *refusals], event, [])
         if link.stream.place(came.seq) is not Place.NEXT:
             self._tally.repeated += 1
-            return [Send(link.name, Acknowledge(link.stream.heard))]
+            return _Heard([], None, [Send(link.name, Acknowledge(link.stream.heard))])
         link.stream.hear(came.seq)
-        answer = Send(link.name, Acknowledge(came.seq))
-        return [Persist(link.name, came), *self._publish(link, came, size), answer]
+        refusals, event = self._publish(link, came, size)
+        answer: list[Effect] = [Send(link.name, Acknowledge(came.seq))]
+        return _Heard([Persist(link.name, came), *refusals], event, answer)
 
-    def _publish(self, link: Link, came: Publish, size: int | None) -> list[Effect]:
+    def _publish(
+        self, link: Link, came: Publish, size: int | None
+    ) -> tuple[list[Effect], Publish | None]:
+        """The event that goes on; if none does, what is said of that."""
         publisher = f"{self._name}/{link.name}" if link.client else came.publisher
         refusal = self._take(link, publisher, came.number, came.event, size)
-        if refusal is not None:
-            return [Send(link.name, Refuse(None, came.number, refusal))] if refusal else []
-        return self._route(link, Publish(came.number, came.event, publisher))
+        if refusal is None:
+            return [], Publish(came.number, came.event, publisher)
+        return [Send(link.name, Refuse(None, came.number, refusal))] if refusal else [], None
 
     def published_many(self, link: Link, came: Batch) -> list[Effect]:
         """The same for many events of a link, by rows."""
@@ -184,22 +203,44 @@ class Events:
     def _keep_many(self, came: Batch) -> list[Effect]:
         """The same where events are numbered on links: one by one, and one acknowledgement each.
 
-        An event is written down and goes on under a number of its own, so no effect names rows.
+        They are matched together; but each is written down and goes on under a number of its own,
+        so no effect names rows.
         """
-        effects: list[Effect] = []
-        answers: dict[str, Send] = {}  # the last of a link says what all before it say
+        heard: list[_Heard] = []
         sizes = np.asarray(came.sizes).tolist()
         for row, name in enumerate(came.links):
             link, size = self._routing.links[name], sizes[row] if sizes else None
             event = came.row(row)
             if link.client:
                 event = replace(event, publisher="")
-            for effect in self.published(link, event, size):
-                if isinstance(effect, Send) and isinstance(effect.message, Acknowledge):
-                    answers[name] = effect
-                else:
-                    effects.append(effect)
+            heard.append(self._heard(link, event, size))
+        wanting = self._wanting(came, [row for row, each in enumerate(heard) if each.event])
+        effects: list[Effect] = []
+        answers: dict[str, Effect] = {}  # the last of a link says what all before it say
+        for row, (name, (before, taken, answer)) in enumerate(zip(came.links, heard, strict=True)):
+            effects += before
+            if taken is not None:
+                effects += self._route(self._routing.links[name], taken, wanting.get(row))
+            answers.update((name, each) for each in answer)
         return [*effects, *answers.values()]
+
+    def _wanting(self, came: Batch, rows: list[int]) -> dict[int, dict[str, list[int]]]:
+        """For which entries of which links some rows are; nothing, if they are few."""
+        if len(rows) < FEW_EVENTS:
+            return {}
+        found: dict[int, dict[str, list[int]]] = {row: {} for row in rows}
+        names, goals = self._matched(came, np.array(rows, np.int32))
+        places, starts, owns = (each.tolist() for each in goals[2:])
+        for name, first, last in zip(names, *_stretches(goals), strict=True):
+            for k in range(first, last):
+                found[places[k]][name] = owns[starts[k] : starts[k + 1]]
+        return found
+
+    def _matched(self, batch: Batch, rows: Rows) -> tuple[list[str], Goals]:
+        """The links that want some rows of a batch, and for which of their entries."""
+        whole = len(rows) == len(batch.numbers)
+        events = batch.events if whole else [batch.events[row] for row in rows.tolist()]
+        return self._routing.wanted.match_batch(events, rows)
 
     def _take(
         self, link: Link, publisher: str, number: int, event: Event, size: int | None = None
@@ -228,10 +269,8 @@ class Events:
         if len(rows) < FEW_EVENTS or isinstance(self._settings.upstream, Paths):
             each = {row: self._route(origin, batch.row(row)) for row in rows.tolist()}
             return gathered(batch, each)
-        whole = len(rows) == len(batch.numbers)
-        events = batch.events if whole else [batch.events[row] for row in rows.tolist()]
         effects: list[Effect] = []
-        names, goals = self._routing.wanted.match_batch(events, rows)
+        names, goals = self._matched(batch, rows)
         clients: list[int] = []
         for i, (name, first, last) in enumerate(zip(names, *_stretches(goals), strict=True)):
             link = self._routing.links[name]
@@ -261,12 +300,17 @@ class Events:
         """Whether events of a publisher go on from one link to a neighbour."""
         return self._routing.passage.carries(publisher, origin.name, goal.name)
 
-    def _route(self, origin: Link, event: Publish) -> list[Effect]:
-        wanting: dict[str, list[int]] = {}
-        for name, own in self._routing.wanted.match(event.event):
-            wanting.setdefault(name, []).append(own)
+    def _route(
+        self, origin: Link, event: Publish, wanting: dict[str, list[int]] | None = None
+    ) -> list[Effect]:
+        """Send an event to those that want it; links and their entries, if they are known."""
+        if wanting is None:
+            wanting = {}
+            for name, own in self._routing.wanted.match(event.event):
+                wanting.setdefault(name, []).append(own)
         effects: list[Effect] = []
-        goals = [self._routing.links[name] for name in wanting]
+        names = sorted(wanting) if self._settings.keep_events else wanting
+        goals = [self._routing.links[name] for name in names]
         if self._policy.floods:
             goals += self._routing.neighbours
         for link in goals:
