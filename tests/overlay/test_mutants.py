@@ -82,8 +82,10 @@ class IgnoresAdvertisements(Routing):
 class EventsGoBack(Events):
     """Sends an event where it came from, too."""
 
-    def _route(self, origin: Link, event: Publish) -> list[Effect]:
-        effects = super()._route(origin, event)
+    def _route(
+        self, origin: Link, event: Publish, wanting: dict[str, list[int]] | None = None
+    ) -> list[Effect]:
+        effects = super()._route(origin, event, wanting)
         return effects if origin.client else [*effects, Send(origin.name, event)]
 
 
