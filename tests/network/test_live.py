@@ -15,8 +15,11 @@ from tests.conftest import LONG
 from tests.network.forked import Forked
 from tests.network.live import ANY, Net, delivered, until
 from tidegate.errors import LinkError, SubscriptionError, TidegateError
+from tidegate.network import dialing
+from tidegate.network import status as asking
 from tidegate.network.address import Address, read_address
 from tidegate.network.client import Client, connect
+from tidegate.network.connection import Connection
 from tidegate.network.control_frames import control_frame
 from tidegate.network.event_frames import events_frame, payloads_of
 from tidegate.network.frames import HEAD, Sort, frame
@@ -342,6 +345,29 @@ def test_no_event_is_missed_that_matches_before_and_after_a_change(tmp_path: Pat
             assert not ann._client.refused
             await ann.close()
             await bob.close()
+
+    play(story())
+
+
+def test_whoever_asks_how_a_broker_fares_leaves_no_connection(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made: list[Connection] = []
+
+    async def dial(*given: Any) -> Connection:
+        made.append(await dialing.dial(*given))
+        return made[-1]
+
+    monkeypatch.setattr(asking, "dial", dial)
+
+    async def story() -> None:
+        async with One() as server:
+            assert (await status(str(server.address)))["broker"] == "a"
+            assert [each.closed.done() for each in made] == [True]
+            monkeypatch.setattr(asking, "_PATIENCE", 0.0)
+            with pytest.raises(TimeoutError):
+                await status(str(server.address))
+            assert [each.closed.done() for each in made] == [True, True]
 
     play(story())
 

@@ -1,17 +1,19 @@
 """How does the broker at an address fare? It is asked, and says so, on a connection of its own."""
 
 import asyncio
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
 from tidegate.errors import LinkError, TidegateError
 from tidegate.network.address import read_address
 from tidegate.network.connection import Connection
-from tidegate.network.dialing import dial, opening, patiently
+from tidegate.network.dialing import PARTING, dial, opening, patiently
 from tidegate.network.frames import Frame, Sort
 from tidegate.network.opening import Opening, say
 from tidegate.network.tls import Tls
+
+_PATIENCE: Final = 10.0  # seconds that a broker may take to answer
 
 
 async def status(
@@ -29,7 +31,10 @@ async def status(
         raise TidegateError("a token is said over TLS only: give tls, too")
     asked = _Asked(opening("status", name, token))
     await patiently(lambda: dial(where, asked, context), patience)
-    return await asyncio.wait_for(asked.answer, 10.0)
+    try:
+        return await asyncio.wait_for(asked.answer, _PATIENCE)
+    finally:
+        await asked.end()
 
 
 class _Asked:
@@ -37,10 +42,12 @@ class _Asked:
 
     def __init__(self, opening: Opening) -> None:
         self._opening = opening
+        self._connection: Connection | None = None
         self.answer: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
 
     def made(self, connection: Connection) -> None:
         """There is a connection."""
+        self._connection = connection
         connection.frames.longest = 2**30
         connection.send(say(self._opening))
 
@@ -57,3 +64,10 @@ class _Asked:
         """A connection is no more."""
         if not self.answer.done():
             self.answer.set_exception(LinkError(connection.reason))
+
+    async def end(self) -> None:
+        """Have no connection any more; with TLS, both sides say that it ends."""
+        if self._connection is not None:
+            self._connection.close("that is all")
+            await asyncio.wait([self._connection.closed], timeout=PARTING)
+            self._connection.cut("that is all")
