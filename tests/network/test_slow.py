@@ -186,8 +186,8 @@ def test_full_load_both_ways_on_a_line_of_three(tmp_path: Path) -> None:
             wanted = [await client.subscribe("price >= 0") for client in clients]
             await net.settle()
             sending = [asyncio.create_task(publish(client, count)) for client in clients]
-            for subscription in wanted:
-                found = await delivered(subscription, 3 * count)
+            reading = [delivered(subscription, 3 * count) for subscription in wanted]
+            for found in await asyncio.gather(*reading):
                 assert len(found) == 3 * count
                 assert set(found.values()) == {1}
             await asyncio.gather(*sending)
