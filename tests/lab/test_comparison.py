@@ -14,10 +14,10 @@ import tidegate as tg
 from tidegate.errors import ScenarioError, TidegateError
 from tidegate.filters.filter import parse
 from tidegate.lab.comparison import measures
-from tidegate.lab.comparison.contestants import CONTESTANTS, PLAIN, chosen
+from tidegate.lab.comparison.contestants import CONTESTANTS, PLAIN, Contestant, chosen
 from tidegate.lab.comparison.measures import Comparison, compare
 from tidegate.lab.comparison.probes import CLASSES, SCHEMA, handled, probes
-from tidegate.lab.comparison.trial import trial
+from tidegate.lab.comparison.trial import Progress, Trial, trial
 from tidegate.lab.workloads.rectangles import Rectangles, rectangles
 from tidegate.lab.workloads.sources import DIMENSIONS, SOURCES
 from tidegate.overlay.filter import Event
@@ -150,11 +150,32 @@ def test_a_cancellation_goes_as_far_as_reckoned(compared: Comparison) -> None:
 
 def test_counts_are_the_same_again_and_times_are_there(compared: Comparison) -> None:
     again = compare(small, chosen(["covering", "flood"]))
-    for one, other in zip(compared.policies, again.policies, strict=True):
-        for name in ("applicability", "bytes", "state", "events", "event_bytes", "work"):
-            assert getattr(one, name) == getattr(other, name)
+    assert counted(again) == counted(compared)
+    for one in compared.policies:
         assert one.event_cpu > 0
         assert one.deregistration.cpu > 0
+
+
+def counted(found: Comparison) -> list[list[Any]]:
+    """What is no time of this machine, by policy."""
+    names = ("applicability", "bytes", "state", "events", "event_bytes", "work")
+    return [[getattr(each, name) for name in names] for each in found.policies]
+
+
+def test_plain_forwarding_that_is_known_is_not_tried_again(
+    compared: Comparison, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain = trial(small(), PLAIN)
+    tried: list[str] = []
+
+    def noted(scenario: Scenario, each: Contestant, progress: Progress) -> Trial:
+        tried.append(each.name)
+        return trial(scenario, each, progress)
+
+    monkeypatch.setattr(measures, "trial", noted)
+    again = compare(small, chosen(["covering", "flood"]), known=plain)
+    assert tried == ["covering", "flood"]
+    assert counted(again) == counted(compared)
 
 
 def test_policies_are_compared_on_documents(monkeypatch: pytest.MonkeyPatch) -> None:

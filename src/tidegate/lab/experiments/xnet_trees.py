@@ -191,6 +191,10 @@ def _mended(rows: Rows) -> Verdict:
 
 
 _FITTED: Final = "The generator of patterns is not printed; ours was fitted to other figures."
+_TOPS: Final = (
+    "Whoever nobody contains is at the top and handles every event and every search: with ours 11 "
+    "to 19% of 1,000 peers, by join, and 1 to 4% of 20,000. Our patterns are not the thesis's."
+)
 
 TREES = Experiment(
     "xnet-trees",
@@ -223,16 +227,16 @@ TREES = Experiment(
         )
     ),
     claims=(
-        Claim("xnet-fig9.1", _below_a_tenth, _FITTED),
+        Claim("xnet-fig9.1", _below_a_tenth, _TOPS),
         Claim("xnet-fig9.2", _large_documents, _FITTED),
         Claim("xnet-uninterested", _uninterested, _FITTED),
-        Claim("xnet-false-positives-fall", _falls),
-        Claim("xnet-reorganised", _reorganised, _FITTED),
+        Claim("xnet-false-positives-fall", _falls, _TOPS),
+        Claim("xnet-reorganised", _reorganised, _TOPS),
         Claim("xnet-fig9.3", _mean_degree, _FITTED),
         Claim("xnet-fig9.4", _largest_degree, "L/r of 50 at roots of equal peers is our choice."),
-        Claim("xnet-fig9.5", _joining),
-        Claim("xnet-fig9.6", _leaving),
-        Claim("xnet-adaptive", _adaptive, _FITTED),
+        Claim("xnet-fig9.5", _joining, _TOPS),
+        Claim("xnet-fig9.6", _leaving, _TOPS),
+        Claim("xnet-adaptive", _adaptive, _TOPS),
     ),
 )
 
@@ -258,7 +262,7 @@ LEAVES = Experiment(
         ),
     ),
     claims=(
-        Claim("xnet-fig9.7", _after_leaves, _FITTED),
+        Claim("xnet-fig9.7", _after_leaves, _TOPS),
         Claim("xnet-mended", _mended),
     ),
 )
