@@ -12,6 +12,7 @@ import os
 import pickle
 import sys
 import traceback
+import warnings
 from collections.abc import Callable
 from typing import Final, TypeVar
 
@@ -32,7 +33,10 @@ def aside(function: Callable[[], T]) -> T:
     sys.stdout.flush()
     sys.stderr.flush()
     reads, writes = os.pipe()
-    child = os.fork()
+    with warnings.catch_warnings():
+        # Python 3.12 warns where there are threads; the child needs none of them.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        child = os.fork()
     if not child:
         _answer(function, writes)
     os.close(writes)
