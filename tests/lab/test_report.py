@@ -38,10 +38,14 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
                 "redundant": [found // 2 + more, found + more],
                 "rectangles": [10, 10**dimensions],
                 "cpu": 0.001,
-                "seconds": 1.0,
+                "experiment": "subsumption-redundant",
+                "scale": "small",
                 "seed": 1,
                 "version": "0+made up",
                 "machine": "<none>",
+                "seconds": 1.0,
+                "finished": "2001-01-01T00:00:00+00:00",
+                "timings": ["cpu"],
             }
             results.write(results.path("subsumption-redundant", "small", point, 1), row)
     return folder
@@ -119,3 +123,44 @@ def test_the_command_lists_and_reports(runs: Path, tmp_path: Path) -> None:
         refused = shell.invoke(app, words)
         assert refused.exit_code == 2
         assert said in refused.output
+
+
+def test_published_rows_are_taken_up_again(runs: Path, tmp_path: Path) -> None:
+    shell = CliRunner()
+    out, fresh = tmp_path / "out", tmp_path / "fresh"
+    told = shell.invoke(app, ["lab", "report", "--runs", str(runs), "--out", str(out)])
+    assert told.exit_code == 0, told.output
+    published = out / "results" / "rows"
+    words = ["lab", "adopt", str(published), "--runs", str(fresh)]
+    told = shell.invoke(app, words)
+    assert told.exit_code == 0, told.output
+    assert "9 rows adopted;" in told.output
+    assert "0 rows adopted, 9 were there already" in shell.invoke(app, words).output
+    theirs, ours = (
+        sorted(map(str, Results(each).rows("subsumption-redundant", "small")))
+        for each in (runs, fresh)
+    )
+    assert theirs == ours
+    assert [each.name for each in fresh.rglob("*.parquet")] == [
+        each.name for each in (runs / "subsumption-redundant").rglob("*.parquet")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("none.txt", "", "there are no published rows in"),
+        ("gone-small.jsonl", "", "there is no experiment and scale gone-small"),
+        ("xnet-space-small.jsonl", "{", "xnet-space-small.jsonl, line 1 is not JSON"),
+        ("xnet-space-small.jsonl", "[]", "line 1 is not a row of the lab"),
+        ("xnet-space-small.jsonl", '{"patterns": 5}', "line 1 is not a row of this experiment"),
+    ],
+)
+def test_what_is_not_published_rows_is_refused(
+    name: str, text: str, said: str, tmp_path: Path
+) -> None:
+    (tmp_path / name).write_text(text, encoding="utf-8")
+    words = ["lab", "adopt", str(tmp_path), "--runs", str(tmp_path / "runs")]
+    refused = CliRunner().invoke(app, words)
+    assert refused.exit_code == 2
+    assert said in " ".join(refused.output.split())

@@ -107,6 +107,27 @@ def run(
 
 
 @lab.command()
+def adopt(
+    folder: Annotated[
+        Path, typer.Argument(metavar="DIR", help="What a report calls results/rows.")
+    ],
+    runs: RunsOption = Path("lab-runs"),
+) -> None:
+    """Go on with the rows of a report, such as docs/results/rows: only the rest is computed then.
+
+    Other code may have computed them; tidegate lab run --old keep takes them all the same.
+    """
+    with refusals():
+        from tidegate.lab.experiments.catalogue import EXPERIMENTS
+        from tidegate.lab.runner.published import adopt as adopt_all
+        from tidegate.lab.runner.results import Results
+
+        new, before = adopt_all(folder, Results(runs), EXPERIMENTS)
+    told = f", {before} were there already" if before else ""
+    out.print(f"{new} rows adopted{told}; the rows are in {escape(str(runs))}")
+
+
+@lab.command()
 def report(
     folder: Annotated[
         Path, typer.Option("--out", metavar="DIR", help="The folder for page and figures.")
@@ -116,22 +137,25 @@ def report(
         Scale | None, typer.Option(help="Only this scale; else the larger that was run.")
     ] = None,
 ) -> None:
-    """Write index.html, one page that needs nothing else, and results.md with its figures."""
+    """Write index.html, one page that needs nothing else, and results.md with figures and rows."""
     with refusals():
         from tidegate.lab.experiments.catalogue import EXPERIMENTS
         from tidegate.lab.report.findings import findings
         from tidegate.lab.report.markdown import markdown, write_figures
         from tidegate.lab.report.page import page, state
+        from tidegate.lab.runner.published import publish
         from tidegate.lab.runner.results import Results
 
         scales = [scale.value] if scale else [Scale.paper.value, Scale.small.value]
-        found = findings(EXPERIMENTS, Results(runs), scales)
+        results = Results(runs)
+        found = findings(EXPERIMENTS, results, scales)
         known = {finding.experiment.name for finding in found}
         absent = [each for each in EXPERIMENTS if each.name not in known]
         if not found:
             raise LabError(f"there are no rows in {runs}; tidegate lab run computes them")
         try:
             write_figures(found, folder / "results")
+            publish([(e.experiment, e.scale) for e in found], results, folder / "results" / "rows")
             (folder / "index.html").write_text(page(found, absent), encoding="utf-8")
             text = markdown(found, "results", absent)
             (folder / "results.md").write_text(text + "\n", encoding="utf-8")
