@@ -15,6 +15,9 @@ CODE    := $(wildcard src tests bench docs/pictures)
 # dozen; the others, and then all of them, run the rest.
 PYTEST  := $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup
 
+# Tests start hundreds of Pythons, which had better find their bytecode than make it again.
+export PYTHONDONTWRITEBYTECODE :=
+
 # Spark starts the Python of its workers by this name.
 export PYSPARK_PYTHON := $(abspath $(BIN)/python)
 export PYSPARK_DRIVER_PYTHON := $(PYSPARK_PYTHON)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow.parquet as pq
 import pytest
 
+from tests.pipeline.matching.test_faults import environment
 from tidegate.errors import LabError
 from tidegate.lab.experiments.catalogue import chosen
 from tidegate.lab.experiments.experiment import Experiment, Size, grid
@@ -162,7 +163,7 @@ def test_a_file_that_is_no_row_is_named(tmp_path: Path) -> None:
 def _start(folder: Path, master: str, **more: str) -> "subprocess.Popen[bytes]":
     return subprocess.Popen(
         [sys.executable, "-c", PROGRAM, str(folder), master],
-        env={**os.environ, **more},
+        env=environment(**more),
         cwd=Path(__file__).parents[2],
         start_new_session=True,
     )
@@ -186,7 +187,11 @@ def test_killed_and_resumed_gives_the_same_rows(spark: "SparkSession", tmp_path:
     assert rows(tmp_path) == expected(own)
 
 
-def test_two_executors_give_the_same_rows(tmp_path: Path) -> None:
+def test_two_executors_give_the_same_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in environment().items():
+        monkeypatch.setenv(name, value)
     with cluster(executors=2) as running:
         driver = _start(tmp_path, running.master, **running.environment())
         assert driver.wait(timeout=300) == 0
