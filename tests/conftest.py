@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 # hand. The long one goes looking for new ones, and prints how to come back to what it finds. The
 # quick one, of `make check`, tries the first few.
 settings.register_profile(
-    "default", max_examples=35, derandomize=True, deadline=None, database=None
+    "default", max_examples=30, derandomize=True, deadline=None, database=None
 )
 settings.register_profile("long", max_examples=1_000, deadline=None, database=None, print_blob=True)
 settings.register_profile("quick", max_examples=10, derandomize=True, deadline=None, database=None)
@@ -79,8 +79,10 @@ def spark(
 
     files = tmp_path_factory.mktemp("spark")
     options = {
-        # many small jobs beside other workers: no time for thorough compilers and collectors
-        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+        # Many small jobs beside other workers: no time for thorough compilers and collectors, but
+        # room for all that is compiled, and for what few queries leave.
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m "
+        "-XX:+UseSerialGC -Xmn384m",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.driver.host": "127.0.0.1",

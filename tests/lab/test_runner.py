@@ -187,9 +187,7 @@ def test_killed_and_resumed_gives_the_same_rows(spark: "SparkSession", tmp_path:
     assert rows(tmp_path) == expected(own)
 
 
-def test_two_executors_give_the_same_rows(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_two_executors_give_the_same_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in environment().items():
         monkeypatch.setenv(name, value)
     with cluster(executors=2) as running:

@@ -28,7 +28,7 @@ LONG, QUICK = (os.environ.get(name) == "1" for name in ("TIDEGATE_LONG", "TIDEGA
 @pytest.mark.parametrize("kind", POOLS)
 @pytest.mark.parametrize("policy", CHOICES)
 def test_every_policy_keeps_the_contract(policy: str, kind: str, advertisements: bool) -> None:
-    @settings(max_examples=examples(kind, 1_700 if LONG else 10 if QUICK else 36))
+    @settings(max_examples=examples(kind, 1_700 if LONG else 10 if QUICK else 30))
     @given(seed=st.integers(0, 7), parents=PARENTS, actions=ACTIONS)
     def histories(seed: int, parents: list[int], actions: list[Action]) -> None:
         run(pool(kind, seed), CHOICES[policy], parents, actions, advertisements=advertisements)

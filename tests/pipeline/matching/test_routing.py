@@ -1,5 +1,6 @@
 """Whatever way events go to shards, those who want them are found, and nobody else."""
 
+import os
 import random
 from collections import Counter
 from collections.abc import Callable
@@ -31,6 +32,7 @@ pytestmark = pytest.mark.slow
 
 SCHEMA = tg.Schema("row bigint, symbol string, price double")
 PARTITIONS = 5
+LONG = os.environ.get("TIDEGATE_LONG") == "1"
 
 
 def events(choice: random.Random, size: int = 40) -> pa.RecordBatch:
@@ -188,7 +190,7 @@ def histories(folder: Path, seed: int, shards: int, scatter: bool = False) -> No
 
 
 @pytest.mark.parametrize("scatter", [False, True], ids=["planned", "scattered"])
-@pytest.mark.parametrize("shards", [1, 2, 16, 64])
+@pytest.mark.parametrize("shards", [1, 2, 16, *([64] if LONG else [])])
 def test_shards_find_what_a_scan_finds_while_subscriptions_change(
     tmp_path: Path, shards: int, scatter: bool
 ) -> None:
