@@ -6,9 +6,10 @@ that overtakes, and a frame that was overtaken, have the flag `OVERTAKING`. A cl
 because an answer says what it will be delivered from then on, and events from before it may still
 come; see `overlay.client`.
 
-One sort of message may not overtake events: one that takes back an advertisement. Brokers
-would forget who wants events that are still under way. It has the flag `IN_TURN`, and waits behind
-the events, but for no credits of its own; as messages keep their order, those behind it wait, too.
+Some messages may not overtake events. What takes back an advertisement is one: brokers would forget
+who wants events that are still under way. Where events are kept, changes are another: their numbers
+and those of the events make one row (`kept`). They have the flag `IN_TURN`, and wait behind the
+events, but for no credits of their own; as messages keep their order, those behind them wait, too.
 
 What waits is `backlog` bytes. Who does not read can be dropped from, the oldest events first: then
 a frame that says how many were missed takes their place (`gap`).
