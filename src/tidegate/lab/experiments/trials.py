@@ -481,7 +481,9 @@ class _Counting(Containing):
     def __init__(self, search: XSearch, seen: Counter[tuple[int, int]]) -> None:
         super().__init__(search.tree)
         self._seen = seen
+        self._outlines: list[Any] = []
 
     def _worked_out(self, place: TreeNode, outline: Any) -> AbstractSet[int]:
+        self._outlines.append(outline)  # so that no other one gets its id
         self._seen[id(place), id(outline)] += 1
         return super()._worked_out(place, outline)

@@ -96,7 +96,7 @@ class Contained:
     def _found(self, place: TreeNode, asked: Distance, node: Node) -> Iterator[AbstractSet[int]]:
         if node.label == ANY and node.is_bare:
             for child in place.below():
-                yield from self._on_passed_over(asked, node, child)
+                yield from self._on_passed_over(child, child.distance, asked, node)
         if asked.exact:
             yield from self._at(place, asked, node)
             return
@@ -130,10 +130,9 @@ class Contained:
             yield self._below(child, left, node)
 
     def _on_passed_over(
-        self, asked: Distance, node: Node, child: TreeNode
+        self, child: TreeNode, given: Distance, asked: Distance, node: Node
     ) -> Iterator[AbstractSet[int]]:
-        """Where a `*` with branches lies on an element that the distance of a child passes over."""
-        given = child.distance
+        """Where a `*` with branches lies on an element that the way to a child passes over."""
         last = asked.levels + 1 if asked.exact else given.levels
         for level in range(asked.levels, min(last, given.levels)):
             rest = Distance(given.levels - level, given.exact or not asked.exact)
@@ -156,10 +155,7 @@ class Contained:
         self, child: TreeNode, given: Distance, asked: Distance, node: Node
     ) -> Iterator[AbstractSet[int]]:
         if node.label == ANY and node.is_bare:
-            nearer = TreeNode(None, given, child.label)
-            nearer.sub, nearer.children, nearer.far = child.sub, child.children, child.far
-            nearer.labels, nearer.groups = child.labels, child.groups
-            yield from self._on_passed_over(asked, node, nearer)
+            yield from self._on_passed_over(child, given, asked, node)
         if asked.allows(given):
             yield self._fit(child, node)
         if not asked.exact:
