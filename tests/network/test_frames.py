@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from random import Random
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.conftest import LONG
 from tidegate import Index
 from tidegate.errors import FrameError, TidegateError
 from tidegate.network.control_frames import UnreadableChangeError, control_frame, read_control
@@ -45,7 +43,6 @@ from tidegate.overlay.messages import (
 )
 
 KIND = Attributes()
-HOSTILE = 1_000_000 if LONG else 4_000
 NUMBERS = st.integers(0, 2**63 - 1)
 VALUES = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text()
 EVENTS = st.lists(st.dictionaries(st.text(max_size=5), VALUES, max_size=4), max_size=12)
@@ -289,42 +286,7 @@ def test_of_a_change_that_is_said_again_nothing_but_its_number_is_read() -> None
     assert answers[-4:] == [Acknowledge(1)] * 4
 
 
-# -- hostile bytes
-
-
-def test_hostile_bytes_have_an_answer() -> None:
-    """Frames that are nearly right: each is taken, refused, or ends the link by a `FrameError`."""
-    random = Random(1)
-    sent: list[bytes] = []
-    broker = Broker("a", Attributes())
-    driver = Driver(broker, None, Limits(frame=10_000), lambda _, data: sent.extend(data))
-    driver.up("mallory", True)
-    driver.up("b", False)
-    events = payloads_of([payload({"price": i, "side": "x"}, KIND) for i in range(5)])
-    good = [control_frame(message, KIND) for message in MESSAGES]
-    good += [events_frame([1, 2, 3, 4, 5], names, events) for names in ([], ["b/x"] * 5)]
-    ended = taken = 0
-    for turn in range(HOSTILE):
-        data = bytearray(random.choice(good))
-        for _ in range(random.randint(0, 4)):
-            place = random.randrange(HEAD.size if turn % 3 else 0, len(data))
-            data[place] = random.choice((0, 1, 127, 128, 255, random.randrange(256)))
-        if turn % 5 == 0:
-            del data[random.randrange(HEAD.size, len(data)) :]
-            data[:4] = (len(data) - HEAD.size).to_bytes(4, "little")
-        frames = Frames(longest=10_000)
-        try:
-            for each in frames.feed(bytes(data)):
-                driver.heard(random.choice(("mallory", "b")), each)
-            driver.take_events()
-            taken += 1
-        except FrameError:
-            ended += 1
-        driver.perform()
-    assert frames.waiting <= 10_000 + HEAD.size
-    assert ended > HOSTILE // 20
-    assert taken > HOSTILE // 20
-    assert sent
+# -- hostile patterns
 
 
 @pytest.mark.parametrize(

@@ -480,27 +480,35 @@ def test_who_says_a_byte_at_a_time_is_not_waited_for() -> None:
 def test_mutated_frames_over_sockets_are_answered_or_end_their_connection() -> None:
     """Nobody else notices, and nothing of it stays."""
     random = Random(7)
-    good = [
-        OPENING,
-        control_frame(Change(1, add=(Entry(1, KIND.parse("price < 5")),)), KIND),
-        events_frame([1, 2], [], payloads_of([payload({"price": i}, KIND) for i in (1, 2)])),
-        frame(Sort.CREDITS, bytes(8)),
-        frame(Sort.GAP, bytes(4)),
-        frame(Sort.HEARTBEAT),
-        frame(Sort.TAKEN, bytes(8)),
-    ]
+
+    def right() -> list[bytes]:
+        """What could be taken as it is, one after the other, and something that never is."""
+        found = []
+        for seq in range(1, 5):
+            few = (Entry(seq, KIND.parse("price < 5")),)
+            many = tuple(Entry(10 * seq + i, KIND.parse("price < :x", x=i)) for i in range(3))
+            events = payloads_of([payload({"price": i}, KIND) for i in range(seq * 6)])
+            found += [
+                control_frame(Change(seq, add=random.choice((few, many))), KIND),
+                events_frame(range(100 * seq, 106 * seq), [], events),
+                random.choice((frame(Sort.HEARTBEAT), frame(Sort.CREDITS, b"\0\0\1\0" + bytes(4)))),
+            ]
+        unexpected = frame(Sort.GAP, bytes(4)), frame(Sort.TAKEN, bytes(8))
+        return [*found, random.choice(unexpected)]
 
     def mutated(data: bytes) -> bytes:
         changed = bytearray(data)
-        for _ in range(random.choice((0, 1, 1, 2))):
-            changed[random.randrange(len(changed))] = random.choice((0, 1, 2, 10, 127, 128, 255))
+        for _ in range(random.choice((0, 0, 0, 0, 1, 2))):
+            changed[random.randrange(len(changed))] = random.choice(
+                (0, 1, 2, 10, 58, 127, 128, 255)
+            )
         return bytes(changed)
 
-    async def hostile(address: Address) -> None:
+    async def hostile(address: Address, name: str) -> None:
         reader, writer = await asyncio.open_connection(*address)
-        opening = OPENING if random.random() < 0.9 else mutated(OPENING)
-        frames = [mutated(random.choice(good)) for _ in range(12)]
-        writer.write(opening + b"".join(frames) + b"\xff" * random.randint(0, 20))
+        opening = say(Opening(VERSION, "client", name))
+        frames = [mutated(each) for each in (opening, *right())]
+        writer.write(b"".join(frames) + b"\xff" * random.randint(0, 20))
         with suppress(OSError):
             writer.write_eof()
         with suppress(ConnectionError):  # it may hang up before it has read all
@@ -511,9 +519,14 @@ def test_mutated_frames_over_sockets_are_answered_or_end_their_connection() -> N
         limits = Limits(keep=0.05, handshake=1.0)
         async with One(limits) as server, await connect(str(server.address)) as ann:
             wanted = await ann.subscribe("price = 77")
-            for _ in range(3_000 if LONG else 150):
-                await hostile(server.address)
-            assert server.driver.refused["opening"] > 0
+            times = 3_000 if LONG else 150
+            for i in range(times):
+                await hostile(server.address, f"x{i}")
+                assert all(each.frames.waiting < 2**17 for each in server._all)
+            driver = server.driver
+            assert min(driver.refused[each] for each in ("opening", "no event")) > 0
+            assert min(driver.counted[each] for each in ("messages in", "deliveries")) > times
+            assert driver.counted["events in"] > 5 * times
             await ann.publish({"price": 77})
             assert (await anext(wanted)).event == {"price": 77}
             await until(lambda: len(server._all) == 1)
