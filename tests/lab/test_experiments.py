@@ -16,6 +16,7 @@ from tidegate.lab.experiments import (
     ratings,
     subsumption,
     xnet_failures,
+    xnet_graphs,
     xnet_routing,
     xnet_search,
 )
@@ -221,3 +222,31 @@ def test_covering_forwards_no_event_more_and_is_graded_by_bounds() -> None:
     assert [grade(each) for each in (0.2, 0.5, 0.9)] == ["poor", "suitable", "excellent"]
     grade = ratings.GRADES["deregistration"]
     assert [grade(each) for each in (2.0, 1.4, 1.0)] == ["poor", "suitable", "excellent"]
+
+
+def test_graphs_are_measured_on_documents_of_both_sizes_at_each_rho() -> None:
+    own = xnet_graphs.GRAPHS
+    rows = measured(own, [{"documents": 20, "peers": n, "near": 10} for n in (60, 240)])
+    for row in rows:
+        for tags in (22, 58):
+            for measure in ("vain", "missed"):
+                found = [row[f"{measure}_{tags}_{rho}"] for rho in ("never", "half", "always")]
+                assert found == sorted(found, reverse=measure == "missed")
+                assert all(0 <= each <= 1 for each in found)
+        assert 10 <= row["mean"] <= 22  # each link that a peer chose is one of another, too
+        assert row["largest"] >= row["mean"]
+    titles = [plot.title for plot in own.plots]
+    for figure in own.reproduces:
+        assert any(figure in title for title in titles), figure
+    assert [title for title in titles if "9.12" in title] == [
+        "Mean degree (Table 9.4, Fig. 9.12)",
+        "Standard deviation of degrees (Table 9.4, Fig. 9.12)",
+    ]
+    for tags, figures in ((22, ("Fig. 9.8", "Fig. 9.10")), (58, ("Fig. 9.9", "Fig. 9.11"))):
+        for figure in figures:
+            drawn = [plot for plot in own.plots if figure in plot.title]
+            assert all(f"_{tags}_" in column for plot in drawn for column in plot.columns)
+            assert {column.split("_")[0] for plot in drawn for column in plot.columns} == {
+                "vain",
+                "missed",
+            }

@@ -127,13 +127,20 @@ class Claim:
     rule: Callable[[Rows], Verdict]
     why: str = ""
 
+    def decided(self, rows: Rows) -> Verdict | None:
+        """What becomes of it; None where rows are missing that the rule needs."""
+        try:
+            return self.rule(rows)
+        except (LookupError, ValueError, ZeroDivisionError):
+            return None
+
 
 @dataclass(frozen=True)
 class Plot:
     """Columns against a column: a curve for each column and each value of the parameters `by`.
 
-    `label` makes a curve's name of parameters and of `{column}`; printed values that have the same
-    name are drawn beside it.
+    `label` makes a curve's name of parameters and of `{column}`, which is the column's name, or
+    what `names` calls it; printed values that have the same name are drawn beside it.
     """
 
     title: str
@@ -148,6 +155,7 @@ class Plot:
     log_x: bool = False
     log_y: bool = False
     order: tuple[str, ...] = ()  # of the values of x, where they are names
+    names: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

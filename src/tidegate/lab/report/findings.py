@@ -51,7 +51,8 @@ class Finding:
             for column in plot.columns:
                 points = rows.where(**own).curve(plot.x, column)
                 if points:
-                    found.append(Curve(plot.label.format(column=column, **own), points))
+                    name = plot.names.get(column, column)
+                    found.append(Curve(plot.label.format(column=name, **own), points))
         if plot.printed:
             theirs = printed(plot.printed)
             for label, ys in theirs.series.items():
@@ -63,7 +64,7 @@ class Finding:
     def decided(self) -> list[Decided]:
         """All claims."""
         return [
-            Decided(claims()[each.name], each, _verdict(each, self.rows), self.experiment.name)
+            Decided(claims()[each.name], each, each.decided(self.rows), self.experiment.name)
             for each in self.experiment.claims
         ]
 
@@ -80,13 +81,6 @@ def findings(
                 found.append(Finding(experiment, scale, rows))
                 break
     return found
-
-
-def _verdict(claim: Claim, rows: Rows) -> Verdict | None:
-    try:
-        return claim.rule(rows)
-    except (LookupError, ValueError, ZeroDivisionError):  # rows are missing that the rule needs
-        return None
 
 
 def _order(values: tuple[object, ...]) -> tuple[tuple[int, float, str], ...]:
