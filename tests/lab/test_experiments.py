@@ -25,6 +25,7 @@ from tidegate.lab.experiments.experiment import SCALES, Experiment, Point
 from tidegate.lab.experiments.printed import claims, documents, printed
 from tidegate.lab.experiments.rehearsal import REHEARSAL
 from tidegate.lab.experiments.rows import Rows
+from tidegate.lab.report.findings import Finding
 
 EVERY = (*EXPERIMENTS, REHEARSAL)
 
@@ -250,3 +251,40 @@ def test_graphs_are_measured_on_documents_of_both_sizes_at_each_rho() -> None:
                 "vain",
                 "missed",
             }
+
+
+def test_searches_are_timed_by_both_parameters_in_sets_of_all_sizes() -> None:
+    own = xnet_search.INFLUENCE
+    points = own.size("paper").points
+    for varied, fixed in (("ellipsis", "branching"), ("branching", "ellipsis")):
+        largest = [p for p in points if p["patterns"] == 100_000]
+        usual = 0.1 if fixed == "branching" else 0.05
+        assert {p[varied] for p in largest if p[fixed] == usual} == {0, 0.05, 0.1, 0.15, 0.2}
+    for at in ((0.0, 0.0), (0.0, 0.2), (0.2, 0.0), (0.2, 0.2)):
+        sizes = [p["patterns"] for p in points if (p["ellipsis"], p["branching"]) == at]
+        assert sorted(sizes) == [1_000, 5_000, 20_000, 100_000]
+    tiny = [
+        {**point, "questions": 2, "patterns": 10 if point["patterns"] == 100 else 20}
+        for point in own.size("small").points
+    ]
+    rows = measured(own, tiny)
+    assert all(row[mode] > 0 for row in rows for mode in ("containing", "contained"))
+    decided = verdicts(own, rows)  # of so few patterns, whatever they are
+    assert set(decided) == {claim.name for claim in own.claims}
+    drawn = [Finding(own, "small", rows).curves(plot) for plot in own.plots]
+    assert [len(curves) for curves in drawn] == [6, 6, 2, 2]
+
+
+def test_modes_are_opposite_only_if_they_are_so_at_each_number_of_branches() -> None:
+    """Times that are made up: the first mode gets slower by more //, the other one faster."""
+    own = next(c for c in xnet_search.INFLUENCE.claims if c.name == "xnet-ellipsis-opposite")
+    made = [
+        {"patterns": 100, "ellipsis": e, "branching": b, "containing": 1 + e, "contained": 2 - e}
+        for e in (0.0, 0.2)
+        for b in (0.0, 0.1, 0.2)
+    ]
+    assert own.rule(Rows(made)).state == "held"
+    made[-1] = {**made[-1], "containing": 0.5}
+    assert own.rule(Rows(made)).state == "partly"
+    larger = {**made[0], "patterns": 200}
+    assert own.decided(Rows([*made, larger])) is None

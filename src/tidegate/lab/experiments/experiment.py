@@ -140,7 +140,8 @@ class Plot:
     """Columns against a column: a curve for each column and each value of the parameters `by`.
 
     `label` makes a curve's name of parameters and of `{column}`, which is the column's name, or
-    what `names` calls it; printed values that have the same name are drawn beside it.
+    what `names` calls it; printed values that have the same name are drawn beside it. Where there
+    are points of several grids, only curves of at least so many places are drawn.
     """
 
     title: str
@@ -156,6 +157,7 @@ class Plot:
     log_y: bool = False
     order: tuple[str, ...] = ()  # of the values of x, where they are names
     names: Mapping[str, str] = field(default_factory=dict)
+    least: int = 1
 
 
 @dataclass(frozen=True)

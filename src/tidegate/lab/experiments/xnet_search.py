@@ -5,10 +5,12 @@ XSearch in both modes beside one question after the other (`pattern_sets`). *con
 covers a pattern (⊆ in the thesis), *contained* what it covers (⊇).
 
 - **xnet-search** (Table 6.7, Figs. 6.12, 6.13): the time of a question, by the size of the set.
-- **xnet-influence** (Figs. 6.14, 6.15): the same, by p// and pλ.
+- **xnet-influence** (Figs. 6.14, 6.15): the same, by p// and pλ: for some values of both by the
+  size of the set, and for more of them in the largest set.
 - **xnet-space** (Table 6.8): nodes of the patterns and of their factorization tree.
 """
 
+from collections.abc import Mapping, Sequence
 from itertools import islice, pairwise
 from math import log
 from typing import Final
@@ -43,6 +45,7 @@ from tidegate.lab.workloads.xml_patterns import PatternSource
 from tidegate.papers.xsearch.factorization import FactorizationTree
 
 VARIED: Final = (0.0, 0.05, 0.1, 0.15, 0.2)
+ENDS: Final = (VARIED[0], VARIED[-1])
 FEW: Final = 3  # questions that are put one by one
 
 
@@ -57,6 +60,14 @@ def search(point: Point, seed: int) -> Row:
         row[mode] = mean_ms(found, mode, asked)
         row[f"{mode}_linear"] = one_by_one_ms(found, mode, asked, patterns, FEW)
     return row
+
+
+def influence(point: Point, seed: int) -> Row:
+    """Both modes on one set; that they are right is what `search` compares."""
+    given = choices(float(point["ellipsis"]), float(point["branching"]))
+    found = filled(drawn(news(), given, int(point["patterns"]), seed))
+    asked = drawn(news(), given, int(point["questions"]), seed + 1)
+    return {mode: mean_ms(found, mode, asked) for mode in MODES}
 
 
 def space(point: Point, seed: int) -> Row:
@@ -95,31 +106,52 @@ def _contain_slower(rows: Rows) -> Verdict:
     return Verdict.of([containing > contained], f"{containing:.2g} and {contained:.2g} ms")
 
 
+def _at_the_ends(rows: Rows, varied: str, fixed: str) -> dict[float, dict[str, float]]:
+    """How many times as long a question takes at the highest value of a parameter as at the lowest,
+    in the largest set: by the values of the other one for which both were measured, and by mode.
+    """
+    largest = rows.where(patterns=max(rows.values("patterns")))
+    found = {}
+    for value in largest.values(fixed):
+        low, high = (largest.where(**{fixed: value, varied: end}) for end in ENDS)
+        if len(low) and len(high):
+            found[value] = {mode: high.mean(mode) / low.mean(mode) for mode in MODES}
+    if not found:
+        raise LookupError(f"{varied} was not varied")
+    return found
+
+
+def _times(name: str, found: Mapping[float, Mapping[str, float]]) -> str:
+    return "; ".join(
+        f"{name} = {value:g}: " + ", ".join(f"{mode} {each:.2f}" for mode, each in times.items())
+        for value, times in found.items()
+    )
+
+
 def _opposite(rows: Rows) -> Verdict:
-    plain = rows.where(branching=BRANCHING)
-    change = {
-        mode: plain.where(ellipsis=VARIED[-1]).mean(mode) / plain.where(ellipsis=0.0).mean(mode)
-        for mode in MODES
-    }
-    told = ", ".join(f"{mode} {each:.2f} times" for mode, each in change.items())
-    return Verdict.of([len({each > 1 for each in change.values()}) == 2], told)
+    change = _at_the_ends(rows, "ellipsis", "branching")
+    slower = [{mode for mode, each in times.items() if each > 1} for times in change.values()]
+    met = [len(each) == 1 and each == slower[0] for each in slower]
+    return Verdict.of(met, f"times as long at p// = 0.2 as at 0; {_times('pλ', change)}")
 
 
 def _branches(rows: Rows) -> Verdict:
-    plain = rows.where(ellipsis=ELLIPSIS)
-    change = {
-        mode: plain.where(branching=VARIED[-1]).mean(mode) / plain.where(branching=0.0).mean(mode)
-        for mode in MODES
-    }
-    told = ", ".join(f"{mode} {each:.2f} times" for mode, each in change.items())
-    return Verdict.of([each > 1 for each in change.values()], told)
+    change = _at_the_ends(rows, "branching", "ellipsis")
+    met = [each > 1 for times in change.values() for each in times.values()]
+    return Verdict.of(met, f"times as long at pλ = 0.2 as at 0; {_times('p//', change)}")
+
+
+def _contained_gains(rows: Rows) -> Verdict:
+    change = _at_the_ends(rows, "branching", "ellipsis")
+    met = [times["contained"] > times["containing"] for times in change.values()]
+    return Verdict.of(met, f"times as long at pλ = 0.2 as at 0; {_times('p//', change)}")
 
 
 def _turns(rows: Rows) -> Verdict:
-    plain = rows.where(branching=BRANCHING)
+    plain = rows.where(branching=BRANCHING, patterns=max(rows.values("patterns")))
     change = {}
     for mode in MODES:
-        curve = [each.mean for each in plain.curve("ellipsis", mode)]
+        curve = plain.growth("ellipsis", mode)
         change[mode] = curve[-1] / curve[0], curve[-1] / curve[-2]
     suffers = max(change, key=lambda mode: change[mode][0])
     over_all, at_last = change[suffers]
@@ -197,61 +229,75 @@ SEARCH = Experiment(
     ),
 )
 
+
+def _influence(questions: int, sets: Sequence[int]) -> Size:
+    """The ends of both parameters, and the usual pλ, in sets of all sizes; in the largest one the
+    other values of each, at the usual one of the other.
+    """
+    asked = [questions]
+    points = (
+        *grid(questions=asked, ellipsis=ENDS, branching=(*ENDS, BRANCHING), patterns=sets),
+        *grid(questions=asked, ellipsis=VARIED, branching=[BRANCHING], patterns=sets[-1:]),
+        *grid(questions=asked, ellipsis=[ELLIPSIS], branching=VARIED, patterns=sets[-1:]),
+    )
+    return Size(tuple({tuple(point.values()): point for point in points}.values()))
+
+
 INFLUENCE = Experiment(
     "xnet-influence",
     "xnet",
     "The time of a question, by how many // and branches there are.",
     ("Fig. 6.14", "Fig. 6.15"),
-    search,
+    influence,
     {
-        "small": Size(
-            (
-                *grid(
-                    questions=[20],
-                    ellipsis=[0.0, ELLIPSIS, 0.2],
-                    branching=[BRANCHING],
-                    patterns=[500],
-                ),
-                *grid(questions=[20], ellipsis=[ELLIPSIS], branching=[0.0, 0.2], patterns=[500]),
-            )
-        ),
-        "paper": Size(
-            (
-                *grid(
-                    questions=[1_000], ellipsis=VARIED, branching=[BRANCHING], patterns=[100_000]
-                ),
-                *grid(
-                    questions=[1_000],
-                    ellipsis=[ELLIPSIS],
-                    branching=[0.0, 0.05, 0.15, 0.2],
-                    patterns=[100_000],
-                ),
-            )
-        ),
+        "small": _influence(20, (100, 500)),
+        "paper": _influence(1_000, (1_000, 5_000, 20_000, 100_000)),
     },
-    frozenset({*MODES, *(f"{mode}_linear" for mode in MODES)}),
+    frozenset(MODES),
     (
+        *(
+            Plot(
+                f"A question by size, p// and pλ, {mode} (Fig. 6.14)",
+                "patterns",
+                (mode,),
+                "patterns",
+                "CPU ms",
+                ("ellipsis", "branching"),
+                "p// = {ellipsis}, pλ = {branching}",
+                least=2,
+                log_x=True,
+                log_y=True,
+            )
+            for mode in MODES
+        ),
         Plot(
-            "A question by p// (Fig. 6.14)",
+            "A question by p//, at pλ = 0.1 (Fig. 6.15)",
             "ellipsis",
             MODES,
             "p//",
             "CPU ms",
+            ("patterns",),
+            "{column}, {patterns} patterns",
             where={"branching": BRANCHING},
+            least=3,
         ),
         Plot(
-            "A question by pλ (Fig. 6.15)",
+            "A question by pλ, at p// = 0.05 (Fig. 6.15)",
             "branching",
             MODES,
             "pλ",
             "CPU ms",
+            ("patterns",),
+            "{column}, {patterns} patterns",
             where={"ellipsis": ELLIPSIS},
+            least=3,
         ),
     ),
     (
         Claim("xnet-ellipsis-opposite", _opposite),
         Claim("xnet-ellipsis-turns", _turns),
         Claim("xnet-fewer-branches", _branches),
+        Claim("xnet-fewer-branches-contained", _contained_gains),
     ),
 )
 

@@ -50,7 +50,7 @@ class Finding:
             own = dict(zip(plot.by, values, strict=True))
             for column in plot.columns:
                 points = rows.where(**own).curve(plot.x, column)
-                if points:
+                if len(points) >= plot.least:
                     name = plot.names.get(column, column)
                     found.append(Curve(plot.label.format(column=name, **own), points))
         if plot.printed:
