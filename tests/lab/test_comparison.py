@@ -181,7 +181,7 @@ def test_plain_forwarding_that_is_known_is_not_tried_again(
 def test_policies_are_compared_on_documents(monkeypatch: pytest.MonkeyPatch) -> None:
     """By the parts of patterns; what is pruned has fewer, and lets more documents travel."""
     monkeypatch.setattr(measures, "handled", lambda *_: None)  # which is about attributes
-    news = {"like": "news", "subscribers": 4, "subscriptions": 16, "warmup": 1, "duration": 1}
+    news = {"like": "news", "subscribers": 4, "subscriptions": 24, "warmup": 1, "duration": 1}
     own = {"kind": "xml", "settings": {"learn": 5}, "policy": {"period": 1}, "workload": news}
     found = compare(lambda: small(**own), chosen(["covering", "covering + pruning"]))
     assert not found.losers
