@@ -211,7 +211,7 @@ def test_a_pruner_that_lost_its_counts_goes_on_from_what_it_learned() -> None:
 def test_of_many_documents_every_second_one_says_what_to_leave_out(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(pattern_courses, "_MANY", 6)
+    monkeypatch.setattr(pattern_courses, "_WORTH_PARTING", 6)
     f = KIND.parse("/a[b]")
     documents = ["<a><b/></a>", "<a/>"] * 3
     few, many = learned(KIND, documents[:5]).courses([f]), learned(KIND, documents).courses([f])

@@ -88,7 +88,7 @@ def test_an_index_answers_as_one_filter_after_the_other_does(seed: int) -> None:
 
 
 def test_many_filters_are_kept_in_the_index_of_documents(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pattern_index, "_FEW", 10)
+    monkeypatch.setattr(pattern_index, "_TRIED_ONE_BY_ONE", 10)
     for seed in range(3):
         random = Random(seed)
         filters: list[Filter] = [*drawn(random, 40)]

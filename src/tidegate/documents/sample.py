@@ -35,7 +35,7 @@ Places: TypeAlias = NDArray[np.int64]
 
 BARREN: Final = ("<_/>", "<_>_</_>")
 """Documents that hardly anybody asks for."""
-_FEW: Final = (1 << len(BARREN)) - 1
+_BARREN_MET: Final = (1 << len(BARREN)) - 1
 _REMEMBERED: Final = 2**22  # numbers of nodes that are
 _PATHS: Final = 2**16  # that are
 
@@ -79,7 +79,7 @@ class DocumentSample:
 
     def may_be_all(self, expression: Expression, *, ordered: bool = False) -> bool:
         """Whether it may be that every document matches, seen or not."""
-        return self._met(expression, ordered) & _FEW == _FEW
+        return self._met(expression, ordered) & _BARREN_MET == _BARREN_MET
 
     def holding(self, label: str) -> int:
         """In how many places of the documents there is something with a label."""

@@ -16,7 +16,7 @@ from typing import Final
 from tidegate.overlay.filter import Event, Plain, Pruner
 from tidegate.overlay.messages import Report
 
-_MANY: Final = 64  # times as many events as the first time, at most, until the next summary
+_LONGEST_WAIT: Final = 64  # times as many events as for the first summary, at most
 
 
 class Notes:
@@ -25,7 +25,7 @@ class Notes:
     def __init__(self, pruner: Pruner | None, enough: int) -> None:
         self.pruner: Final = pruner
         self._enough = enough  # events that the next summary takes
-        self._most = enough * _MANY
+        self._most = enough * _LONGEST_WAIT
         self._events: dict[str, int] = {}  # from each neighbour, since the last tick
         self._heard: dict[str, int] = {}  # the number of the newest report of each neighbour
         self._reports: dict[str, Report] = {}  # since the last tick

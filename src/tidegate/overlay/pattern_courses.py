@@ -19,7 +19,7 @@ from tidegate.documents.xpath import XPath
 from tidegate.overlay.filter import Filter
 from tidegate.overlay.pattern_filter import PatternFilter, expression_of
 
-_MANY: Final = 64  # documents that are worth parting
+_WORTH_PARTING: Final = 64  # documents that are worth parting
 _REMEMBERED: Final = 2**16  # expressions whose best pruning is
 
 _Key: TypeAlias = tuple[object, ...]
@@ -38,7 +38,7 @@ class SeenDocuments:
         self.sample: Final = DocumentSample(documents)
         every = (1 << len(documents)) - 1
         second = sum(1 << place for place in range(1, len(documents), 2))
-        parted = len(documents) >= _MANY
+        parted = len(documents) >= _WORTH_PARTING
         self.asked: Final = every ^ second if parted else every
         """Those that say what to leave out."""
         self.counted: Final = second if parted else every

@@ -23,7 +23,7 @@ from tidegate.overlay.pairs import Numbering, Pairs, one_by_one
 from tidegate.overlay.pattern_filter import expression_of, tree
 from tidegate.papers.xsearch.xsearch import XSearch
 
-_FEW: Final = 20
+_TRIED_ONE_BY_ONE: Final = 20
 """Filters that are tried one by one: of more, the index of documents tells sooner."""
 MANY_DOCUMENTS: Final = 4  # of a batch, from which on they are read and matched together
 _CHILD: Final = Distance(1)
@@ -116,7 +116,7 @@ class PatternIndex:
     def _matching(self) -> DocumentIndex | None:
         """What a document matches, of all patterns; None as long as they are few."""
         if self._documents is None:
-            if len(self) <= _FEW:
+            if len(self) <= _TRIED_ONE_BY_ONE:
                 return None
             self._documents = DocumentIndex()
         for number in self._unread:

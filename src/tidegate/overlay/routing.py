@@ -26,7 +26,7 @@ from tidegate.overlay.table import Table
 from tidegate.overlay.upstream import Passage, Tree
 from tidegate.overlay.work import Tally, Work
 
-_FEW: Final = 16
+_OFFERS_ASKED_ONE_BY_ONE: Final = 16
 """Advertisements of a link that are asked one by one."""
 
 
@@ -52,7 +52,7 @@ class Offers:
 
     def overlap(self, f: Filter) -> bool:
         """Whether something that is advertised may match a filter."""
-        if len(self.filters) <= _FEW:
+        if len(self.filters) <= _OFFERS_ASKED_ONE_BY_ONE:
             return any(advertised.overlaps(f) for advertised in self.filters.values())
         if self._index is None:
             self._index = self._kind.index()

@@ -49,7 +49,7 @@ from tidegate.documents.reading.documents import Arrays
 from tidegate.jit import inlined, kernel
 
 _TRIED: Final = 1  # the kind of guards that have to be tried
-_FEW: Final = 16  # nodes that are looked at one by one, without noting what comes out
+_TRUNKS_WITHOUT_PAIRS: Final = 16  # trunks of a guard that are looked at without noting pairs
 
 # What is counted.
 TOKEN: Final = 0  # of the element that is looked at
@@ -517,7 +517,7 @@ def meet_trunks(
         guard = work.hits[h]
         low, high = keys.trunk_start[guard], keys.trunk_start[guard + 1]
         slot = -1
-        if high - low > _FEW:
+        if high - low > _TRUNKS_WITHOUT_PAIRS:
             slot = pair(trunks, state, guard, keys.trunk_node, low, high)
             if slot >= 0:
                 low, high = trunks.pair_start[slot], trunks.pair_stop[slot]

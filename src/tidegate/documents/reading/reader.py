@@ -22,7 +22,7 @@ from tidegate.documents.reading.prolog import UnreadableError, prepared
 from tidegate.documents.reading.rows import Rows, rows_of
 
 _NAMES_KEPT: Final = 1 << 14  # names after which the table is begun anew
-_FEW: Final = 64  # items that there is room for at least
+_SPARE_ROOM: Final = 64  # items that there is room for at least
 
 _REASONS: Final = {
     handlers.TOO_DEEP: "more than {0.depth:,} elements are in each other",
@@ -179,7 +179,7 @@ class Reader:
 
     def _make_room(self, counts: NDArray[np.int64]) -> None:
         """See to room for so many tags, attributes and bytes."""
-        tags, equals, size = (int(count) + _FEW for count in counts)
+        tags, equals, size = (int(count) + _SPARE_ROOM for count in counts)
         for kinds, room, dtype in (
             (_PER_ELEMENT, tags, np.int32),
             (_PER_ATTRIBUTE, equals, np.int32),

@@ -39,7 +39,7 @@ _BARS: Final = 140  # room for bars
 _ROW: Final = 20
 _BAR: Final = 12
 _HEAD: Final = 18
-_MANY: Final = 1.5  # times the others' greatest: a bar beyond that is cut off
+_LONGEST_BAR: Final = 1.5  # times the others' greatest: a bar beyond that is cut off
 _ROOM: Final = 1.25  # times the others' greatest is shown then
 _SAME: Final = 1.005  # times plain forwarding's: not visibly longer, or
 _TIMED: Final = 1.1  # where it is a time, which is never twice the same
@@ -103,7 +103,7 @@ def scale(values: Sequence[float]) -> float:
     (1.5, 1.5, 0.0)
     """
     *others, most = sorted(values)
-    if others and others[-1] and most > _MANY * others[-1]:
+    if others and others[-1] and most > _LONGEST_BAR * others[-1]:
         return _ROOM * others[-1]
     return most
 

@@ -61,7 +61,7 @@ STATISTICS: Final = {
 }
 """What Table 6.9 prints, in ms."""
 SHARE: Final = 0.03  # of the crash, that recovery takes at most
-FEW: Final = 10.0  # seconds, "typically"
+TYPICALLY: Final = 10.0  # seconds of a recovery, at most
 MINUTE: Final = 60.0
 ALIKE: Final = 1.3  # times, that delays of two routers may differ: no significant difference
 CLOSE: Final = 180 / 160.63  # times the delay of links alone, of an event
@@ -190,7 +190,7 @@ def _three_percent(rows: Rows) -> Verdict:
 
 
 def _few_seconds(rows: Rows) -> Verdict:
-    below = [row["recovery"] < FEW * 1e3 for row in rows]
+    below = [row["recovery"] < TYPICALLY * 1e3 for row in rows]
     most = max(row["recovery"] for row in rows) / 1e3
     return Verdict.of(
         [sum(below) > len(below) / 2], f"{sum(below)} of {len(below)}, at most {most:.1f} s"

@@ -36,7 +36,7 @@ TAGS: Final = (22, 58)
 MEASURES: Final = {"vain": "False positives", "missed": "False negatives"}
 OF: Final = {"vain": "share of all peers", "missed": "share of who want it"}
 FIGURES: Final = ("mean", "largest", "deviation")
-FEW: Final = 0.05  # false negatives
+MISSED: Final = 0.05  # false negatives
 ABOUT: Final = 0.2  # false positives
 LARGEST: Final = 20_000  # peers of the thesis
 HALVED: Final = 0.16  # of false positives there, at n = 10, rho = 50%
@@ -75,7 +75,7 @@ def _columns(measure: str, rho: str) -> list[str]:
 def _few_missed(rows: Rows) -> Verdict:
     found = [row[column] for row in rows for column in _columns("missed", ALWAYS)]
     told = f"{min(found):.1%} to {max(found):.1%}"
-    return Verdict.of([each < FEW for each in found], told)
+    return Verdict.of([each < MISSED for each in found], told)
 
 
 def _some_in_vain(rows: Rows) -> Verdict:
@@ -100,7 +100,7 @@ def _half_less(rows: Rows) -> Verdict:
         half, always = (own.mean(f"vain_{tags}_{rho}") for rho in (HALF, ALWAYS))
         worse = own.mean(f"missed_{tags}_{HALF}") - own.mean(f"missed_{tags}_{ALWAYS}")
         less = 1 - half / always
-        met += [abs(less - LESS) <= FEW, 0 <= worse < FEW]
+        met += [abs(less - LESS) <= MISSED, 0 <= worse < MISSED]
         told.append(f"T = {tags}: {less:.0%} fewer false positives, {worse:+.2%} missed")
     return Verdict.of(met, "; ".join(told))
 
@@ -117,7 +117,7 @@ def _never(rows: Rows) -> Verdict:
     for missed, vain in zip(*(_columns(each, NEVER) for each in ("missed", "vain")), strict=True):
         curve = own.growth("peers", missed)
         most = max(row[vain] for row in own)
-        met += [all(each > POOR for each in curve), curve[-1] > curve[0], most < FEW]
+        met += [all(each > POOR for each in curve), curve[-1] > curve[0], most < MISSED]
         told.append(f"{', '.join(f'{e:.0%}' for e in curve)} missed, at most {most:.1%} in vain")
     return Verdict.of(met, f"T = 22 and 58: {'; '.join(told)}")
 

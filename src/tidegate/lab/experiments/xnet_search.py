@@ -46,7 +46,7 @@ from tidegate.papers.xsearch.factorization import FactorizationTree
 
 VARIED: Final = (0.0, 0.05, 0.1, 0.15, 0.2)
 ENDS: Final = (VARIED[0], VARIED[-1])
-FEW: Final = 3  # questions that are put one by one
+ASKED_ONE_BY_ONE: Final = 3  # questions
 
 
 def search(point: Point, seed: int) -> Row:
@@ -58,7 +58,7 @@ def search(point: Point, seed: int) -> Row:
     row: dict[str, float] = {}
     for mode in MODES:
         row[mode] = mean_ms(found, mode, asked)
-        row[f"{mode}_linear"] = one_by_one_ms(found, mode, asked, patterns, FEW)
+        row[f"{mode}_linear"] = one_by_one_ms(found, mode, asked, patterns, ASKED_ONE_BY_ONE)
     return row
 
 

@@ -43,7 +43,7 @@ from tidegate.papers.mbd.order import Criterion, Order, Statistics, ranked
 from tidegate.papers.predicates import Predicates
 from tidegate.papers.scan import Scan
 
-_FEWEST: Final = 64  # filters, below which the order of attributes is left alone
+_FEWEST_REORDERED: Final = 64  # filters, below which the order of attributes is left alone
 _ENTRY: Final = 400  # bytes of a filter's objects, about
 _ATTRIBUTE: Final = 16  # bytes of each of its attributes
 _NEW_PREDICATE: Final = 2_000  # bytes of a predicate in the index and among dependencies, at most
@@ -142,7 +142,7 @@ class Table:
     def add(self, number: int, f: Filter) -> None:
         """Take in a filter under a number that is free."""
         self._put(number, f)
-        if len(self.entries) >= max(_FEWEST, 2 * self.rebuilt):
+        if len(self.entries) >= max(_FEWEST_REORDERED, 2 * self.rebuilt):
             self.rebuild()
 
     def remove(self, number: int) -> None:
@@ -158,7 +158,7 @@ class Table:
         self._statistics.remove(entry.attributes)
         self._release(dict.fromkeys(variables_of(entry.formula)))
         self._bytes -= _ENTRY + _ATTRIBUTE * len(entry.attributes)
-        if len(self.entries) < self.rebuilt // 4 and self.rebuilt > _FEWEST:
+        if len(self.entries) < self.rebuilt // 4 and self.rebuilt > _FEWEST_REORDERED:
             self.rebuild()
 
     def rebuild(self) -> None:

@@ -176,7 +176,7 @@ class BoxTree:
     def load(self, boxes: Integers) -> None:
         """Have these boxes, and no others."""
         count = len(boxes)
-        needed = count + 2 * (count // packing.FEW) + 2
+        needed = count + 2 * (count // packing.UNPARTED) + 2
         rows = max(_ROWS, needed, min(needed + count // 2, self.most))
         self._ends = np.zeros((rows, boxes.shape[1]), np.int64)
         self._links = np.full((rows, 4), kernels.NONE, np.int32)

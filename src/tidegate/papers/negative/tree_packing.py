@@ -31,7 +31,7 @@ from tidegate.papers.negative.tree_kernels import (
 
 Numbers: TypeAlias = NDArray[np.float64]
 
-FEW: Final = 8
+UNPARTED: Final = 8
 """Leaves that are not parted any more."""
 
 
@@ -72,7 +72,7 @@ def pack(
     while depth > 0:
         depth -= 1
         start, stop, parent = stack[depth, 0], stack[depth, 1], stack[depth, 2]
-        if stop - start <= FEW:
+        if stop - start <= UNPARTED:
             for i in range(start, stop):
                 for k in range(boxes.shape[1]):
                     ends[used, k] = boxes[order[i], k]

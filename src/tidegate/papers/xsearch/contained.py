@@ -20,7 +20,7 @@ from tidegate.documents.values import implies
 from tidegate.papers.xsearch.factorization import FactorizationTree, TreeNode
 
 _NONE: Final[AbstractSet[int]] = frozenset()
-_MANY: Final = 4
+_NODES_FOR_A_PATTERN: Final = 4
 """How many nodes of the tree there are below one, for each pattern there, at the least."""
 
 
@@ -101,7 +101,7 @@ class Contained:
             yield from self._at(place, asked, node)
             return
         alike = self._tree.labelled.get(node.label, {})
-        if node.label == ANY or _MANY * len(place.sub) < len(alike):
+        if node.label == ANY or _NODES_FOR_A_PATTERN * len(place.sub) < len(alike):
             yield from self._anywhere(place, asked, node)
             return
         needed = self._needed(node)
