@@ -16,6 +16,7 @@ from tidegate.algebra.distribution import Uniform
 from tidegate.algebra.merge import assess
 from tidegate.errors import MeasureError
 from tidegate.filters.evaluate import value_of
+from tidegate.lab.workloads.padres import Choices, conjunctions
 from tidegate.papers.mbd.mbd import MBD
 from tidegate.papers.mbd.mergers import MergeRule
 
@@ -220,6 +221,23 @@ def test_mergers_match_what_their_members_match(schema: str, seed: int) -> None:
     for number in filters:
         table.remove(number)
     assert len(table) == table.mergers == table.nodes == 0
+
+
+def test_merging_goes_on_where_diagrams_were_built_anew() -> None:
+    """A table that has shrunk to a quarter orders its attributes anew, in the midst of merging."""
+    drawn = conjunctions(300, 200, 4, Choices())
+    filters = dict(enumerate(drawn.filters()))
+    table = MBD(drawn.schema)
+    for number, f in filters.items():
+        table.subscribe(number, f)
+    table.rebuild()
+    standing, order = len(table), table.attributes
+    left = {number: filters[number] for number in table}
+    table.merge(imt=0.5, distribution=Uniform(drawn.schema))
+    assert len(table) < standing / 4
+    assert table.attributes != order
+    check_nodes(table)
+    check(table, left, drawn.events(40).to_pylist(), exact=False)
 
 
 def is_lawful(event: dict[str, Any], schema: tg.Schema | None) -> bool:

@@ -12,7 +12,7 @@ Invariant: a filter is in the table or a member of one merger, which covers it.
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import Final
+from typing import Final, TypeAlias
 
 from tidegate.algebra.distribution import Distribution, check_schema
 from tidegate.algebra.express import union_of
@@ -34,6 +34,9 @@ from tidegate.papers.mbd.node_kernels import FALSE, TRUE
 from tidegate.papers.mbd.table import Table
 
 _FREE: Final = Cost(0.0, None, 0.0)
+
+_Group: TypeAlias = tuple[str, int, int]
+"""An attribute, and two child nodes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,23 +135,36 @@ class Mergers:
         if rule.imt > 0:
             require(rule.distribution)
         made: dict[int, Merger] = {}
-        tried: dict[tuple[str, int, int], tuple[int, ...]] = {}
+        tried: dict[_Group, tuple[int, ...]] = {}
         changed = True
         while changed:
             changed = False
-            for key, group in self._groups():
-                left = tuple(number for number in group if number in self._table.entries)
-                if len(left) < 2 or tried.get(key) == left:
-                    continue
-                tried[key] = left
-                for merger in self._merged(key[0], left, rule, contained):
-                    made[merger.number] = merger
-                    changed = True
+            diagram = self._table.diagram
+            for merger in self._round(rule, contained, tried):
+                made[merger.number] = merger
+                changed = True
+                if self._table.diagram is not diagram:  # built anew, as the table has shrunk
+                    tried.clear()
+                    break
         return [merger for number, merger in made.items() if number in self._kept]
 
-    def _groups(self) -> Iterator[tuple[tuple[str, int, int], list[int]]]:
+    def _round(
+        self,
+        rule: MergeRule,
+        contained: Callable[[Filter], list[int]],
+        tried: dict[_Group, tuple[int, ...]],
+    ) -> Iterator[Merger]:
+        """What is made of each group, as long as diagrams are those that the groups are of."""
+        for key, group in self._groups():
+            left = tuple(number for number in group if number in self._table.entries)
+            if len(left) < 2 or tried.get(key) == left:
+                continue
+            tried[key] = left
+            yield from self._merged(key[0], left, rule, contained)
+
+    def _groups(self) -> Iterator[tuple[_Group, list[int]]]:
         """Filters whose outputs are about one attribute and have the same child nodes."""
-        found: dict[tuple[str, int, int], list[int]] = {}
+        found: dict[_Group, list[int]] = {}
         diagram, attribute = self._table.diagram, self._table.predicates.attribute
         for number, entry in self._table.entries.items():
             node = diagram.output(entry.slot)
