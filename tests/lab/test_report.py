@@ -42,6 +42,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
                 "scale": "small",
                 "seed": 1,
                 "version": "0+made up",
+                "data": "",
                 "machine": "<none>",
                 "seconds": 1.0,
                 "finished": "2001-01-01T00:00:00+00:00",

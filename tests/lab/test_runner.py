@@ -47,7 +47,7 @@ def cheap(points: int = 8, count: int = 200) -> Experiment:
 
 def rows(folder: Path) -> list[dict[str, Any]]:
     """What was counted, at every point."""
-    aside = {"version", "machine", "seconds", "finished", "timings", "cpu"}
+    aside = {"version", "data", "machine", "seconds", "finished", "timings", "cpu"}
     found = Results(folder).rows("rehearsal", "small")
     kept = [{k: v for k, v in row.items() if k not in aside} for row in found]
     return sorted(kept, key=lambda row: (row["start"], row["seed"]))
@@ -122,6 +122,17 @@ def test_changed_code_is_said_and_nothing_is_thrown_away(
     assert "--old keep" in str(caught.value)
     assert left[0].path.exists()
     assert [len(planned([own], "small", results, old=o)[0]) for o in ("keep", "again")] == [2, 3]
+
+
+def test_other_data_is_said_as_well(tmp_path: Path) -> None:
+    results = Results(tmp_path)
+    own = dataclasses.replace(cheap(2), data=lambda: "a made-up DTD")
+    left, _ = planned([own], "small", results)
+    assert compute(left[0], results) is None
+    assert len(planned([own], "small", results)[0]) == 1
+    other = dataclasses.replace(own, data=lambda: "the DTD of NITF")
+    with pytest.raises(LabError, match=r"1 of 2 points .* a made-up DTD; .* the DTD of NITF\)"):
+        planned([other], "small", results)
 
 
 def test_what_cannot_be_run_is_refused(tmp_path: Path) -> None:

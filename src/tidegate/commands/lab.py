@@ -89,6 +89,8 @@ def run(
         from tidegate.lab.experiments.catalogue import chosen
 
         experiments = chosen(names)
+        for data in sorted({each.data() for each in experiments} - {""}):
+            out.print(f"patterns and documents are of {data}")
         from tidegate.lab.runner.job import run as run_all  # loads Arrow
 
         ran = run_all(

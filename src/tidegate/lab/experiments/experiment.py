@@ -38,7 +38,7 @@ POINTS: Final = 0.05  # by which a share may be outside of printed bounds
 HALF: Final = 0.5
 BAND: Final = 0.1  # of a printed number, by which ours may fall short of it and still reach it
 BESIDE: Final = frozenset(
-    {"experiment", "scale", "seed", "version", "machine", "seconds", "finished", "timings"}
+    {"experiment", "scale", "seed", "version", "data", "machine", "seconds", "finished", "timings"}
 )
 """Columns that the runner adds to every row."""
 
@@ -162,7 +162,10 @@ class Plot:
 
 @dataclass(frozen=True)
 class Experiment:
-    """A grid for each scale, what is measured at a point, what that reproduces, and claims."""
+    """A grid for each scale, what is measured at a point, what that reproduces, and claims.
+
+    `data` says which data of others it was drawn from, if it makes a difference what is at hand.
+    """
 
     name: str
     document: str
@@ -173,6 +176,7 @@ class Experiment:
     timings: frozenset[str] = frozenset()
     plots: tuple[Plot, ...] = ()
     claims: tuple[Claim, ...] = ()
+    data: Callable[[], str] = str
 
     def size(self, scale: str) -> Size:
         """The grid of a scale, checked."""

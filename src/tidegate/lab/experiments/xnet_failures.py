@@ -41,7 +41,7 @@ from tidegate.lab.experiments.planetlab import (
 )
 from tidegate.lab.experiments.printed import printed
 from tidegate.lab.experiments.rows import Rows
-from tidegate.lab.workloads.dtds import news
+from tidegate.lab.workloads.dtds import news, which_news
 from tidegate.lab.workloads.xml_documents import DocumentChoices, DocumentSource
 
 # Grids have the largest population first, since runs begin with the last points: it grows.
@@ -278,6 +278,7 @@ NORMAL = Experiment(
         Claim("xnet-fig6.19-changes", _changes, _SIMULATED),
         Claim("xnet-links-share", _links_share, _SIMULATED),
     ),
+    data=which_news,
 )
 
 RECOVERY = Experiment(
@@ -312,6 +313,7 @@ RECOVERY = Experiment(
         Claim("xnet-recovery-grows", _grows),
         Claim("xnet-routers-alike", _alike),
     ),
+    data=which_news,
 )
 
 FAILOVER = Experiment(
@@ -340,6 +342,7 @@ FAILOVER = Experiment(
         Claim("xnet-fig6.22", _one_minute, _LINKS),
         Claim("xnet-when-failover", _when_better, _LINKS),
     ),
+    data=which_news,
 )
 
 EXPERIMENTS = (NORMAL, RECOVERY, FAILOVER)

@@ -27,6 +27,7 @@ from tidegate.lab.experiments.experiment import (
 from tidegate.lab.experiments.peer_overlays import accuracy, documents, known
 from tidegate.lab.experiments.printed import printed
 from tidegate.lab.experiments.rows import Rows
+from tidegate.lab.workloads.dtds import which_news
 
 NEAR: Final = (5, 7, 10)
 MOST: Final = max(NEAR)
@@ -266,6 +267,7 @@ GRAPHS = Experiment(
         Claim("xnet-mean-degree", _slowly),
         Claim("xnet-largest-degree", _largest, _TIES),
     ),
+    data=which_news,
 )
 
 EXPERIMENTS = (GRAPHS,)

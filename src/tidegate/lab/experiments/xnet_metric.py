@@ -19,6 +19,7 @@ from tidegate.lab.experiments.experiment import (
 )
 from tidegate.lab.experiments.rows import Rows
 from tidegate.lab.metric import accuracies, definitions
+from tidegate.lab.workloads.dtds import which_news
 
 DTDS: Final = ("news", "media", "made up")
 ERROR: Final = 0.1  # at most, in the mean, of an estimate that is called accurate
@@ -88,6 +89,7 @@ METRIC = Experiment(
         ),
     ),
     claims=(Claim("xnet-metric", _accurate, "The thesis prints no figure, and no bound."),),
+    data=which_news,
 )
 
 EXPERIMENTS = (METRIC,)

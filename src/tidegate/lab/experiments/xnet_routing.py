@@ -33,7 +33,7 @@ from tidegate.lab.experiments.experiment import (
 from tidegate.lab.experiments.printed import printed
 from tidegate.lab.experiments.rows import Rows
 from tidegate.lab.experiments.xroute_overlay import Consumers, Overlay
-from tidegate.lab.workloads.dtds import NITF, data_folder, news
+from tidegate.lab.workloads.dtds import NITF, data_folder, news, which_news
 from tidegate.lab.workloads.xml_documents import DocumentChoices, DocumentSource
 
 XNET, SIMPLE = "XNet", "Simple"
@@ -296,6 +296,7 @@ TABLES = Experiment(
         Claim("xnet-insensitive", _insensitive, "Our automata share what patterns have in common."),
         Claim("xnet-delay", _delay, "Our automata share what patterns have in common."),
     ),
+    data=which_news,
 )
 
 MANAGEMENT = Experiment(
@@ -339,6 +340,7 @@ MANAGEMENT = Experiment(
         Claim("xnet-within-1ms", _within),
         Claim("xnet-duplicates", _duplicates),
     ),
+    data=which_news,
 )
 
 EXPERIMENTS = (TABLES, MANAGEMENT)

@@ -40,7 +40,7 @@ from tidegate.lab.experiments.pattern_sets import (
     unfolded,
 )
 from tidegate.lab.experiments.rows import Rows
-from tidegate.lab.workloads.dtds import news
+from tidegate.lab.workloads.dtds import news, which_news
 from tidegate.lab.workloads.xml_patterns import PatternSource
 from tidegate.papers.xsearch.factorization import FactorizationTree
 
@@ -227,6 +227,7 @@ SEARCH = Experiment(
             "xnet-table6.7", _linear, "Ours looks at what is near in the tree, not at all of it."
         ),
     ),
+    data=which_news,
 )
 
 
@@ -299,6 +300,7 @@ INFLUENCE = Experiment(
         Claim("xnet-fewer-branches", _branches),
         Claim("xnet-fewer-branches-contained", _contained_gains),
     ),
+    data=which_news,
 )
 
 SPACE = Experiment(
@@ -324,6 +326,7 @@ SPACE = Experiment(
         ),
     ),
     claims=(Claim("xnet-tree-smaller", _much_smaller),),
+    data=which_news,
 )
 
 EXPERIMENTS = (SEARCH, INFLUENCE, SPACE)

@@ -39,7 +39,7 @@ from tidegate.lab.experiments.experiment import (
 from tidegate.lab.experiments.rows import Rows
 from tidegate.lab.experiments.trials import Found, Trial
 from tidegate.lab.stopwatch import timed
-from tidegate.lab.workloads.dtds import news
+from tidegate.lab.workloads.dtds import news, which_news
 from tidegate.lab.workloads.xml_documents import DocumentChoices, DocumentSource
 from tidegate.lab.workloads.xml_patterns import PatternChoices, PatternSource
 from tidegate.papers.xtrie.decomposition import Substring, decompose, quoted
@@ -271,6 +271,7 @@ PROPERTY = Experiment(
         )
         for name in PROPERTIES
     ),
+    data=which_news,
 )
 
 FILTERING = Experiment(
@@ -302,6 +303,7 @@ FILTERING = Experiment(
             "What patterns have in common is looked at once.",
         ),
     ),
+    data=which_news,
 )
 
 EXPERIMENTS = (EXAMPLE, PROPERTY, FILTERING)

@@ -34,6 +34,7 @@ from tidegate.lab.experiments.peer_overlays import (
     routed,
 )
 from tidegate.lab.experiments.rows import Rows
+from tidegate.lab.workloads.dtds import which_news
 from tidegate.peers.hierarchy import degrees
 from tidegate.peers.tree_messages import Join
 
@@ -238,6 +239,7 @@ TREES = Experiment(
         Claim("xnet-fig9.6", _leaving, _TOPS),
         Claim("xnet-adaptive", _adaptive, _TOPS),
     ),
+    data=which_news,
 )
 
 LEAVES = Experiment(
@@ -265,6 +267,7 @@ LEAVES = Experiment(
         Claim("xnet-fig9.7", _after_leaves, _TOPS),
         Claim("xnet-mended", _mended),
     ),
+    data=which_news,
 )
 
 EXPERIMENTS = (TREES, LEAVES)

@@ -9,7 +9,7 @@ from pathlib import Path
 from tidegate.lab.experiments.experiment import Experiment
 from tidegate.lab.experiments.printed import documents
 from tidegate.lab.report.findings import Curve, Finding
-from tidegate.lab.report.page import STATES, not_run, number, rerun, sizes, state
+from tidegate.lab.report.page import STATES, drawn_from, not_run, number, rerun, sizes, state
 from tidegate.lab.report.plots import draw, spread, told
 
 
@@ -54,7 +54,7 @@ def _head(found: Sequence[Finding], absent: Sequence[Experiment]) -> Iterator[st
     if absent:
         yield f"\n{not_run(absent)}"
     machines = sorted({str(row["machine"]) for finding in found for row in finding.rows})
-    yield f"\nComputed on {'; '.join(machines)}."
+    yield f"\nComputed on {'; '.join(machines)}.{drawn_from(found)}"
 
 
 def _parts(found: Sequence[Finding], figures: str) -> Iterator[Iterator[str]]:

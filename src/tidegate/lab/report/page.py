@@ -112,6 +112,12 @@ def _bar(own: Sequence[Decided]) -> str:
     )
 
 
+def drawn_from(found: Sequence[Finding]) -> str:
+    """Which data of others it was drawn from, as a sentence behind another one."""
+    told = sorted({str(row["data"]) for finding in found for row in finding.rows} - {""})
+    return f" Patterns and documents are of {' and '.join(told)}." if told else ""
+
+
 def not_run(absent: Sequence[Experiment]) -> str:
     """Which experiments there are no rows of."""
     told = "; ".join(f"{each.name} ({', '.join(each.reproduces)})" for each in absent)
@@ -149,7 +155,7 @@ def _summary(
     machines = sorted({str(row["machine"]) for finding in found for row in finding.rows})
     versions = sorted({str(row["version"]) for finding in found for row in finding.rows})
     yield f'<p class="soft">Computed by {escape(", ".join(versions))} on '
-    yield f"{escape('; '.join(machines))}.</p>"
+    yield f"{escape('; '.join(machines) + '.' + drawn_from(found))}</p>"
 
 
 def _document(name: str, found: Sequence[Finding]) -> Iterator[str]:

@@ -5,8 +5,8 @@ aside and renamed: a file that is there is whole, and what was interrupted leave
 that goes on after an interruption computes what has no file, whoever was killed.
 
 A row has the parameters and what was measured as columns, and beside them the experiment, scale and
-seed, the version of the code, the machine, the seconds that the point took, when it was finished,
-and which of its columns are CPU times.
+seed, the version of the code, the data of others that it was drawn from, the machine, the seconds
+that the point took, when it was finished, and which of its columns are CPU times.
 """
 
 import hashlib

@@ -1,9 +1,9 @@
 """What has to be computed, and how does one task do it?
 
-A **task** is one point with one seed. What is there already is not computed again, as long as the
-code is the same; where it is not, nobody is left to guess: the run stops and says so, unless it is
-told to keep the old rows or to compute them again. A point that raises is told with its parameters
-and spoils no other.
+A **task** is one point with one seed. What is there already is not computed again, as long as code
+and data are the same; where they are not, nobody is left to guess: the run stops and says so,
+unless it is told to keep the old rows or to compute them again. A point that raises is told with
+its parameters and spoils no other.
 """
 
 import time
@@ -69,7 +69,7 @@ def planned(
         ]
         finished = [task for task in every if task.path.exists()]
         if old != "keep":
-            stale = _stale(finished)
+            stale = _stale(experiment, finished)
             if stale and old == "refuse":
                 raise LabError(_changed(experiment, stale, len(every)))
             finished = [task for task in finished if task.path not in stale]
@@ -79,18 +79,28 @@ def planned(
     return left, done
 
 
-def _stale(tasks: Iterable[Task]) -> dict[Path, str]:
-    """Rows that other code has computed, and which."""
-    found = {task.path: str(read(task.path)["version"]) for task in tasks}
-    return {path: own for path, own in found.items() if own != version()}
+def _stale(experiment: Experiment, tasks: Iterable[Task]) -> dict[Path, str]:
+    """Rows that other code has computed, or from other data, and which."""
+    rows = {task.path: read(task.path) for task in tasks}
+    found = {path: _origin(row["version"], row["data"]) for path, row in rows.items()}
+    return {path: own for path, own in found.items() if own != _here(experiment)}
+
+
+def _here(experiment: Experiment) -> str:
+    return _origin(version(), experiment.data())
+
+
+def _origin(code: str, data: str) -> str:
+    return f"{code} with {data}" if data else code
 
 
 def _changed(experiment: Experiment, stale: Mapping[Path, str], points: int) -> str:
     others = ", ".join(sorted(set(stale.values())))
     return (
         f"{len(stale)} of {points} points of {experiment.name} were computed by other code "
-        f"({others}; this is {version()}). They are kept. Say --old keep to go on with rows of "
-        "both, which name their code, or --old again to compute them anew"
+        f"or from other data ({others}; this is {_here(experiment)}). They are kept. Say --old "
+        "keep to go on with rows of both, which name where they are from, or --old again to "
+        "compute them anew"
     )
 
 
@@ -107,6 +117,7 @@ def compute(task: Task, results: Results) -> Failure | None:
             "scale": task.scale,
             "seed": task.seed,
             "version": version(),
+            "data": task.experiment.data(),
             "machine": machine(),
             "seconds": time.perf_counter() - start,
             "finished": datetime.now(UTC).isoformat(timespec="seconds"),

@@ -32,6 +32,11 @@ def news() -> DTD:
     return made_up(Random(6))
 
 
+def which_news() -> str:
+    """Which of the two `news` is."""
+    return "the DTD of NITF" if (data_folder() / NITF).exists() else "a made-up DTD"
+
+
 def made_up(random: Random, elements: int = ELEMENTS) -> DTD:
     """A definition at random.
 
