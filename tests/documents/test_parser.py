@@ -28,7 +28,7 @@ def test_it_is_refused_with_place_and_reason(text: str, place: int, reason: str)
         parse_xpath(text)
     assert reason in caught.value.reason
     assert caught.value.position == place
-    assert caught.value.instead or "this string" in reason
+    assert caught.value.instead
 
 
 def test_an_empty_expression_is_refused() -> None:
@@ -45,6 +45,29 @@ def test_a_refusal_shows_the_place() -> None:
         "                  ^",
         "  write instead: 1000",
     ]
+
+
+@pytest.mark.parametrize(
+    ("number", "instead"),
+    [("1e3", "1000"), ("1.5E2", "150"), ("1e-3", "0.001"), ("2nd", "2, and a space before what")],
+)
+def test_a_number_of_another_notation_is_written_out(number: str, instead: str) -> None:
+    with pytest.raises(FilterSyntaxError) as caught:
+        parse_xpath(f"//quote[price < {number}]")
+    assert str(caught.value.instead).startswith(instead)
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [("/" + "a" * 2**20, 2**20), ("/a | " * 9_000, 16_667), ("/a" + "[b]" * 2_000, 3_000)],
+    ids=["characters", "words", "steps"],
+)
+def test_what_is_too_long_is_refused_where_it_becomes_so(text: str, place: int) -> None:
+    with pytest.raises(FilterSyntaxError) as caught:
+        parse_xpath(text)
+    assert caught.value.position is not None
+    assert abs(caught.value.position - place) < 10
+    assert caught.value.instead == "several subscriptions"
 
 
 @pytest.mark.parametrize(
@@ -88,7 +111,9 @@ def test_any_text_is_read_or_refused(text: str) -> None:
     else:
         assert error is not None
         assert str(error)
-        assert error.position is None or 0 <= error.position <= len(text) + 1
+        assert error.position is not None
+        assert 0 <= error.position <= len(text) + 1
+        assert error.instead
 
 
 @given(st.text())

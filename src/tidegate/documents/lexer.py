@@ -9,13 +9,13 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
+from tidegate.documents.values import spelled
 from tidegate.errors import FilterSyntaxError
 
 MAX_LENGTH: Final = 2**20
 """Characters a text may have."""
 MAX_TOKENS: Final = 10_000
 """Words and symbols a text may have."""
-
 _START = (
     "A-Z_a-z\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u02ff\u0370-\u037d\u037f-\u1fff\u200c-\u200d"
     "\u2070-\u218f\u2c00-\u2fef\u3001-\ud7ff\uf900-\ufdcf\ufdf0-\ufffd\U00010000-\U000effff"
@@ -62,7 +62,12 @@ def tokens(text: str) -> list[Token]:
     ['//', 'a', '[', '@', 'b', '=', "'1'", ']', '']
     """
     if len(text) > MAX_LENGTH:
-        raise FilterSyntaxError(f"the expression is longer than {MAX_LENGTH:,} characters")
+        raise FilterSyntaxError(
+            f"the expression is longer than {MAX_LENGTH:,} characters",
+            text=text,
+            position=MAX_LENGTH,
+            instead="several subscriptions",
+        )
     place = foreign_character(text)
     if place is not None:
         raise FilterSyntaxError(
@@ -83,6 +88,8 @@ def tokens(text: str) -> list[Token]:
         if len(found) > MAX_TOKENS:
             raise FilterSyntaxError(
                 f"the expression has more than {MAX_TOKENS:,} words and symbols",
+                text=text,
+                position=token.position,
                 instead="several subscriptions",
             )
     return found
@@ -92,12 +99,12 @@ def _require_apart(text: str, token: Token) -> None:
     """Refuse a number with letters behind it."""
     end = token.position + len(token.text)
     stuck = _STUCK.match(text, token.position)
-    if stuck is None or stuck.end() <= end:
+    if stuck is None or stuck.end() <= end or text[end] == "-":
         return
     written = stuck[0]
-    instead = None
-    if re.fullmatch(r"[0-9.]+[eE]-?[0-9]{1,2}", written):
-        instead = f"{float(written):.20f}".rstrip("0").rstrip(".")
+    instead = f"{token.text}, and a space before what follows"
+    if re.fullmatch(r"[0-9]+(\.[0-9]*)?[eE]-?[0-9]{1,2}", written):
+        instead = spelled(float(written))
     raise FilterSyntaxError(
         f"{written[:40]} is not a number of XPath 1.0, which knows digits and a point only",
         text=text,
@@ -116,5 +123,5 @@ def _refuse(text: str, token: Token) -> None:
         )
     if token.text == "$":
         raise FilterSyntaxError("a parameter needs a name", text, token.position, "$name")
-    instead = {"&": "and", "!": "!=", ";": "one expression"}.get(token.text)
+    instead = {"&": "and", "!": "!=", ";": "one expression"}.get(token.text, "the text without it")
     raise FilterSyntaxError(f"{token.text!r} has no meaning here", text, token.position, instead)

@@ -157,7 +157,9 @@ class _Parser:
         level = self.deeper(level)
         self.steps += 1
         if self.steps > MAX_STEPS:
-            self.refuse((f"the expression has more than {MAX_STEPS:,} steps", "fewer"))
+            self.refuse(
+                (f"the expression has more than {MAX_STEPS:,} steps", "several subscriptions")
+            )
         label = self.label()
         predicates: list[Condition] = []
         while self.token.kind == "symbol" and self.token.text == "[":
@@ -398,7 +400,12 @@ class _Parser:
         if top and (token.text in _MIRRORED or token.text in ("and", "or")):
             self.refuse(no.NO_CONDITION_AT_TOP)
         if token.text in ("[", "]", ")"):
-            self.refuse((f"there is nothing that {token.text} belongs to here", "it nowhere"))
+            self.refuse(
+                (
+                    f"there is nothing that {token.text} belongs to here",
+                    f"the expression without this {token.text}",
+                )
+            )
         if token.text == ":":
             self.refuse(no.NO_ANY_OF_PREFIX)
         self.refuse(
