@@ -1,12 +1,14 @@
 """Definitions of document types: what they say, and which are refused."""
 
+from io import StringIO
 from random import Random
 
 import pytest
+from lxml import etree
 
 from tidegate.documents.dtd import Attribute, Group, Named, parse_dtd
 from tidegate.errors import DocumentError
-from tidegate.lab.workloads.dtds import made_up
+from tidegate.lab.workloads.dtds import NITF, data_folder, made_up, made_up_text
 
 
 def test_content_models_and_attributes_are_read() -> None:
@@ -48,6 +50,90 @@ def test_the_first_declaration_of_an_entity_counts_and_entities_may_be_whole_dec
     assert dtd.elements["a"].children == ("b",)
 
 
+def test_conditional_sections_are_included_or_not() -> None:
+    dtd = parse_dtd(
+        """<!ENTITY % yes "INCLUDE"><!ENTITY % no 'IGNORE'>
+        <![%yes;[ <!ELEMENT a (b)> <![ INCLUDE [<!ELEMENT b EMPTY>]]> ]]>
+        <![%no;[ <!ELEMENT a ANY> <![INCLUDE[ <!ELEMENT z ANY> ]]> it's nothing ]]>
+        <![IGNORE[]]><![INCLUDE[]]>
+        <!ATTLIST b k CDATA "]]>">"""
+    )
+    assert list(dtd.elements) == ["a", "b"]
+    assert dtd.elements["a"].children == ("b",)
+    assert dtd.elements["b"].attributes[0].default == "]]>"
+
+
+def test_entities_that_lie_elsewhere_may_be_given() -> None:
+    text = """<!ENTITY % block PUBLIC "-//A//B" 'block.ent'>%block;
+        <!ENTITY % more SYSTEM "more.ent"> %more; <!ELEMENT a (%inner;)>"""
+    parts = {
+        "block.ent": "\ufeff<?xml encoding='utf-8'?>\r\n<!ENTITY % inner 'b | c'>",
+        "more.ent": "<!ELEMENT b EMPTY><!ELEMENT c EMPTY>",
+    }
+    assert parse_dtd(text, parts).elements["a"].children == ("b", "c")
+    del parts["more.ent"]
+    with pytest.raises(DocumentError, match="%more; lies elsewhere"):
+        parse_dtd(text, parts)
+
+
+def test_characters_that_are_written_by_number_may_begin_an_entity() -> None:
+    # the example of appendix D of XML 1.0
+    dtd = parse_dtd(
+        """<!ELEMENT test (#PCDATA) ><!ENTITY % xx '&#37;zz;'>
+        <!ENTITY % zz '&#60;!ATTLIST test k CDATA "error-prone" >' >%xx;"""
+    )
+    assert dtd.elements["test"].attributes == (Attribute("k", "CDATA", default="error-prone"),)
+
+
+LXML_TYPES = {"enumeration": "LIST", "notation": "NOTATION"}
+
+
+def as_lxml_has_it(text: str) -> dict[str, object]:
+    """Of each element whether there may be text, its children, its attributes."""
+    found: dict[str, object] = {}
+    for element in etree.DTD(StringIO(text)).elements():
+        names: list[str] = []
+        stack = [element.content]
+        while stack:
+            part = stack.pop()
+            if part is None:
+                continue
+            if part.type == "element":
+                names.append(part.name)
+            stack += [part.right, part.left]
+        attributes = {
+            each.name: (
+                LXML_TYPES.get(each.type, each.type.upper()),
+                tuple(each.values()),
+                each.default == "required",
+                each.default_value,
+            )
+            for each in element.attributes()
+        }
+        has_text = element.type in ("mixed", "any")
+        found[element.name] = has_text, tuple(dict.fromkeys(names)), attributes
+    return found
+
+
+def as_we_have_it(text: str) -> dict[str, object]:
+    return {
+        name: (
+            each.text,
+            each.children,
+            {a.name: (a.type, a.values, a.required, a.default) for a in each.attributes},
+        )
+        for name, each in parse_dtd(text).elements.items()
+    }
+
+
+def test_definitions_say_what_lxml_says() -> None:
+    texts = [made_up_text(Random(seed), 15) for seed in range(10)]
+    if (data_folder() / NITF).exists():
+        texts.append((data_folder() / NITF).read_text("utf-8"))
+    for text in texts:
+        assert as_we_have_it(text) == as_lxml_has_it(text)
+
+
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
@@ -63,7 +149,14 @@ def test_the_first_declaration_of_an_entity_counts_and_entities_may_be_whole_dec
         ("<!ENTITY % a '%b;'><!ENTITY % b '%a;'><!ELEMENT c (%a;)>", "made of itself: a -> b -> a"),
         ("<!ENTITY % a '%a;'>%a;", "made of itself"),
         ("<!ATTLIST a k STRANGE>", "no attribute of a"),
-        ("<![INCLUDE[<!ELEMENT a ANY>]]>", "conditional"),
+        ("<![INCLUDE[<!ELEMENT a ANY>", "section does not end"),
+        ("<![IGNORE[<!ELEMENT a ANY> <![ ]]>", "section does not end"),
+        ("<![ODD[<!ELEMENT a ANY>]]>", "INCLUDE or IGNORE"),
+        ("<![%odd;[<!ELEMENT a ANY>]]>", "%odd; is not declared"),
+        ("<![<!ELEMENT a ANY>]]>", "INCLUDE or IGNORE"),
+        ("<!ENTITY % a '<![INCLUDE['>%a;<!ELEMENT a ANY>]]>", "section does not end"),
+        ("<!ELEMENT a ANY>]]>", "none has begun"),
+        ("<!ENTITY % a '&#x110000;'><!ELEMENT a ANY>", "no character"),
         ("<!ELEMENT a " + "(" * 10_000, "no declaration"),
         ("<!ELEMENT a " + "(" * 10_000 + ">", "nested too deeply"),
         ("<!DOCTYPE a>", "DOCTYPE"),

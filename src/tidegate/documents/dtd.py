@@ -2,12 +2,14 @@
 
 A document type definition, as XML 1.0 writes it: which elements there are, what may be in them, and
 which attributes they have. Parameter entities (`%name;`) are put in where they stand; one that is
-made of itself is refused, and so is one that lies elsewhere, because nothing is fetched. Comments,
-notations, processing instructions and general entities are passed over.
+made of itself is refused. Nothing is fetched: one that lies elsewhere is refused unless its text is
+given. Of conditional sections those to be included are read. Comments, notations, processing
+instructions and general entities are passed over.
 """
 
 import re
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
@@ -26,7 +28,14 @@ _DECLARATION = re.compile(
     re.DOTALL,
 )
 _PARAMETER = re.compile(rf"\s+%\s+(?P<name>{_NAME})\s+(?P<value>'[^']*'|\"[^\"]*\")\s*", re.DOTALL)
-_ELSEWHERE = re.compile(rf"\s+%\s+(?P<name>{_NAME})\s+(?:SYSTEM|PUBLIC)\s", re.DOTALL)
+_LITERAL = r"""(?:'[^']*'|"[^"]*")"""
+_ELSEWHERE = re.compile(
+    rf"\s+%\s+(?P<name>{_NAME})\s+(?:SYSTEM|PUBLIC\s+{_LITERAL})\s+(?P<address>{_LITERAL})\s*",
+    re.DOTALL,
+)
+_SECTION = re.compile(r"\s*([^\s\[<>]+)\s*\[")
+_EDGE = re.compile(r"<!\[|\]\]>")
+_CHARACTER = re.compile("&#(?:x([0-9a-fA-F]{1,6})|([0-9]{1,7}));")
 _TOKEN = re.compile(rf"\s*(?:(?P<symbol>[()|,?*+])|(?P<name>#?{_NAME})|(?P<other>\S))")
 _ATTRIBUTE = re.compile(
     rf"\s*(?P<name>{_NAME})\s+(?P<type>NOTATION\s*\([^)]*\)|\([^)]*\)|[A-Z]+)\s*"
@@ -101,23 +110,26 @@ class DTD:
         return sum(len(each.attributes) for each in self.elements.values())
 
 
-def parse_dtd(text: str) -> DTD:
+def parse_dtd(text: str, elsewhere: Mapping[str, str] | None = None) -> DTD:
     """The definition that a text is; `DocumentError` if it is none.
+
+    `elsewhere` has the texts of parameter entities that lie elsewhere, by their addresses.
 
     >>> dtd = parse_dtd("<!ELEMENT a (b*, c?)><!ELEMENT b (#PCDATA)><!ATTLIST b k CDATA #IMPLIED>")
     >>> dtd.root, dtd.elements["a"].children, dtd.elements["b"].attributes[0].name
     ('a', ('b', 'c'), 'k')
     """
-    return _Reader(text).definition()
+    return _Reader(text, elsewhere or {}).definition()
 
 
 class _Reader:
     """Reads one definition."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, elsewhere: Mapping[str, str]) -> None:
         if len(text) > MAX_LENGTH:
             raise DocumentError(f"the definition is longer than {MAX_LENGTH:,} characters")
-        self.text = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
+        self.text = _plain(text)
+        self.elsewhere = elsewhere
         self.parameters: dict[str, str | None] = {}
         self.contents: dict[str, tuple[Named | Group | None, bool]] = {}
         self.attributes: dict[str, dict[str, Attribute]] = {}
@@ -143,7 +155,7 @@ class _Reader:
 
     def declarations(self, text: str, inside: tuple[str, ...]) -> None:
         """All declarations of a text, which is that of the parameter entities `inside`."""
-        at = 0
+        at, sections = 0, 0
         while at < len(text):
             entity = _ENTITY.match(text, at)
             if entity is not None:
@@ -155,10 +167,35 @@ class _Reader:
             if found is None:
                 raise DocumentError(f"this is no declaration: {text[at : at + 40]!r}")
             at = found.end()
-            if found[0] in ("<![", "]]>"):
-                raise DocumentError("conditional sections of a definition are not read")
-            if found["word"] is not None:
+            if found[0] == "<![":
+                at, is_included = self.section(text, at, inside)
+                sections += is_included
+            elif found[0] == "]]>":
+                sections -= 1
+                if sections < 0:
+                    raise DocumentError("]]> ends a conditional section, and none has begun")
+            elif found["word"] is not None:
                 self.declare(found["word"], found["rest"])
+        if sections:
+            raise DocumentError("a conditional section does not end")
+
+    def section(self, text: str, at: int, inside: tuple[str, ...]) -> tuple[int, bool]:
+        """Where to go on in or behind a conditional section, and whether it is included."""
+        found = _SECTION.match(text, at)
+        word = "" if found is None else self.expanded(found[1], inside).strip()
+        if found is None or word not in ("INCLUDE", "IGNORE"):
+            raise DocumentError(
+                f"a conditional section is INCLUDE or IGNORE: {text[at - 3 : at + 40]!r}"
+            )
+        at = found.end()
+        if word == "INCLUDE":
+            return at, True
+        depth = 1
+        for edge in _EDGE.finditer(text, at):
+            depth += 1 if edge[0] == "<![" else -1
+            if not depth:
+                return edge.end(), False
+        raise DocumentError("a conditional section does not end")
 
     def declare(self, word: str, rest: str) -> None:
         match word:
@@ -177,11 +214,13 @@ class _Reader:
         """The first declaration of a parameter entity counts; general ones are passed over."""
         found = _PARAMETER.fullmatch(rest)
         if found is not None:
-            self.parameters.setdefault(found["name"], found["value"][1:-1])
+            value = _CHARACTER.sub(_character, found["value"][1:-1])
+            self.parameters.setdefault(found["name"], value)
             return
-        elsewhere = _ELSEWHERE.match(rest)
-        if elsewhere is not None:
-            self.parameters.setdefault(elsewhere["name"], None)
+        external = _ELSEWHERE.fullmatch(rest)
+        if external is not None:
+            given = self.elsewhere.get(external["address"][1:-1])
+            self.parameters.setdefault(external["name"], None if given is None else _plain(given))
 
     def value(self, name: str, inside: tuple[str, ...]) -> str:
         if name in inside:
@@ -193,7 +232,9 @@ class _Reader:
             raise DocumentError(f"the parameter entity %{name}; is not declared")
         value = self.parameters[name]
         if value is None:
-            raise DocumentError(f"the parameter entity %{name}; lies elsewhere; it is not fetched")
+            raise DocumentError(
+                f"the parameter entity %{name}; lies elsewhere, and is not fetched: give its text"
+            )
         self.grown += len(value)
         if self.grown > MAX_LENGTH:
             raise DocumentError(f"the definition grows longer than {MAX_LENGTH:,} characters")
@@ -232,6 +273,19 @@ class _Reader:
                 raise DocumentError(f"this is no attribute of {name}: {place!r}")
             known.setdefault(found["name"], _attribute(found))
             at = found.end()
+
+
+def _plain(text: str) -> str:
+    """A text without a byte order mark, its lines ended alike."""
+    return text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
+
+
+def _character(found: re.Match[str]) -> str:
+    """A character that is written by its number."""
+    number = int(found[1], 16) if found[1] else int(found[2])
+    if number > sys.maxunicode:
+        raise DocumentError(f"{found[0]} is no character")
+    return chr(number)
 
 
 def _attribute(found: re.Match[str]) -> Attribute:

@@ -43,8 +43,13 @@ def made_up(random: Random, elements: int = ELEMENTS) -> DTD:
     >>> len(made_up(Random(1), 10).elements)
     10
     """
+    return parse_dtd(made_up_text(random, elements))
+
+
+def made_up_text(random: Random, elements: int) -> str:
+    """The text of such a one."""
     names = [f"e{number}" for number in range(elements)]
-    return parse_dtd("".join(_element(random, names, place) for place in range(elements)))
+    return "".join(_element(random, names, place) for place in range(elements))
 
 
 def _element(random: Random, names: list[str], place: int) -> str:
