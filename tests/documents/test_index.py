@@ -3,6 +3,7 @@
 import os
 import sys
 import threading
+from decimal import Decimal
 from functools import cache
 from pathlib import Path
 from random import Random
@@ -18,7 +19,6 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from lxml import etree
 
 import tidegate as tg
-from tests import ROOT
 from tests.documents.generate import NAMESPACES, Writer, document
 from tidegate.documents.index import DocumentIndex
 from tidegate.documents.matching import segment as segments
@@ -31,8 +31,10 @@ from tidegate.documents.reading.reader import Reader
 from tidegate.documents.reading.rows import rows_of
 from tidegate.documents.values import number
 from tidegate.documents.xpath import XPath, parse_xpath
+from tidegate.engine.changes import merger
 from tidegate.engine.segments.live import Live
 from tidegate.errors import DocumentError, IndexFileError, ParameterError, SubscriptionError
+from tidegate.lab.workloads.dtds import data_folder
 
 LONG = os.environ.get("TIDEGATE_LONG") == "1"
 PAIRS = (40, 250) if LONG else (25, 60)
@@ -239,6 +241,78 @@ def test_filters_of_one_text_come_with_their_parameters() -> None:
     assert str(index.get("b").filter) == "/q[@p > $low][@w = $word]"
 
 
+def test_many_are_updated_together_or_not_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    for at_once in (3, 10_000):  # as a segment, and pending
+        monkeypatch.setattr(merger, "_AT_ONCE", at_once)
+        index = DocumentIndex()
+        rows = {"id": ["a", "b", "c"], "low": [1, 5, 9], "word": ["x", "y", "x"]}
+        index.add_many(pa.table(rows), filter="/q[@p > $low][@w = $word]")
+        index.add("d", "/q[@p > $low]", low=9)
+        index.add("e", "/q")
+        index.update_many(pa.table({"id": ["d", "c", "e"], "low": [6, 6, None]}))
+        assert sorted(index.match("<q p='7' w='x'/>")) == ["a", "c", "d", "e"]
+        index.update_many(pa.table({"id": ["a", "d"], "low": [None, 2], "word": ["x", None]}))
+        assert sorted(index.match("<q p='7' w='x'/>")) == ["c", "d", "e"]
+        assert dict(index.get("a").parameters) == {"low": None, "word": "x"}
+        wrong: list[tuple[dict[str, list[object]], type[Exception], str]] = [
+            ({"id": ["b", "z"], "low": [1, 1]}, SubscriptionError, "there is no subscription 'z'"),
+            ({"id": ["b", "b"], "low": [1, 1]}, SubscriptionError, "more than once"),
+            ({"id": ["b", "e"], "low": [1, 1]}, ParameterError, "no parameter \\$low; it has none"),
+            ({"id": ["b", "d"], "low": [True, None]}, tg.FilterError, "cannot be True"),
+            ({"low": [1]}, SubscriptionError, "no column id"),
+        ]
+        for columns, problem, reason in wrong:
+            with pytest.raises(problem, match=reason):
+                index.update_many(pa.table(columns))
+        assert sorted(index.match("<q p='5.5' w='y'/>")) == ["b", "d", "e"]
+        assert len(index) == 5
+
+
+def test_a_row_that_is_refused_is_named() -> None:
+    index = DocumentIndex()
+    wrong: list[tuple[dict[str, list[object]], type[Exception], str]] = [
+        ({"filter": ["/a", "/b["]}, tg.FilterError, "a step is missing"),
+        ({"filter": ["/a", "/b[c = $x]"], "y": [None, None]}, ParameterError, "no column for"),
+        ({"filter": ["/a", "/b[c = $x]"], "x": [None, True]}, tg.FilterError, "cannot be True"),
+        ({"filter": ["/b[c = $x]", "/a"], "x": [1, 2]}, ParameterError, "no parameter"),
+    ]
+    for columns, problem, reason in wrong:
+        with pytest.raises(problem, match=reason) as caught:
+            index.add_many(pa.table({"id": ["one", "two"], **columns}))
+        assert caught.value.__notes__ == ["in row 1, subscription 'two'"]
+    assert len(index) == 0
+
+
+def test_filters_that_are_no_texts_are_refused() -> None:
+    index = DocumentIndex()
+    for wrong in (5, None, b"/a"):
+        with pytest.raises(tg.TidegateError, match="an XPath expression or its text"):
+            index.add("a", wrong)  # type: ignore[arg-type]
+    with pytest.raises(SubscriptionError, match="filters are texts"):
+        index.add_many(pa.table({"id": ["a"], "filter": [5]}))
+    with pytest.raises(SubscriptionError, match="no filter: it is NULL"):
+        index.add_many(pa.table({"id": ["a"], "filter": pa.array([None], pa.string())}))
+    twice = pa.table([["a"], ["/a"], ["/b"]], names=["id", "filter", "filter"])
+    with pytest.raises(tg.TidegateError, match="2 columns named filter"):
+        index.add_many(twice)
+
+
+@pytest.mark.parametrize(
+    "value", [7, 2.5, "x", None, Decimal("2.50"), np.int64(7), np.float32(0.5), 10**400, -(2**63)]
+)
+def test_values_of_any_type_are_saved(value: object, tmp_path: Path) -> None:
+    index = DocumentIndex()
+    index.add("a", "/a[. = $x]", x=value)
+    index.add("b", "/a[. = $x or b]", x=1)
+    index.save(tmp_path / "i")
+    again = DocumentIndex.open(tmp_path / "i")
+    assert again.get("a") == index.get("a")
+    for text in ("<a>7</a>", "<a>2.5</a>", "<a>x</a>", "<a/>", "<a>0.5</a>"):
+        assert again.match(text) == index.match(text)
+    again.update("a", x=2.5)
+    assert again.match("<a>2.5</a>") == ["a"]
+
+
 def test_ordered_patterns_are_met_in_order_only() -> None:
     index = DocumentIndex()
     index.add("ordered", parse_xpath("/a[b][c]", ordered=True))
@@ -378,6 +452,16 @@ class Changes(RuleBasedStateMachine):
         id = data.draw(st.sampled_from(with_parameters))
         self.index.update(id, x=x)
         self.model[id] = (self.model[id][0], {"x": x})
+
+    @precondition(lambda self: any(p for _, p in self.model.values()))
+    @rule(data=st.data(), x=st.sampled_from([1, 2, 0.5, None]))
+    def update_many(self, data: st.DataObject, x: object) -> None:
+        with_parameters = [id for id, (_, p) in self.model.items() if p]
+        ids = data.draw(st.lists(st.sampled_from(with_parameters), unique=True))
+        column = pa.array([x] * len(ids), pa.float64())
+        self.index.update_many(pa.table({"id": pa.array(ids, pa.int64()), "x": column}))
+        for id in ids:
+            self.model[id] = (self.model[id][0], {"x": x})
 
     @rule()
     def flush(self) -> None:
@@ -557,7 +641,7 @@ def test_a_damaged_file_is_refused(tmp_path: Path) -> None:
 
 # -- what the field uses
 
-DATA = ROOT.parent / "shared" / "data" / "xml"
+DATA = data_folder() / "xml"
 if DATA.exists():
 
     def test_the_query_sets_of_the_field_find_what_lxml_finds() -> None:
@@ -567,8 +651,10 @@ if DATA.exists():
         with tarfile.open(DATA / "nitf-documents.tar.gz") as archive:
             files = [archive.extractfile(member) for member in archive]
             documents = [file.read().decode() for file in files if file is not None]
-        with gzip.open(DATA / "queries-153928-d.txt.gz", "rt") as file:
-            many = [line.strip() for line in file]
+        many: list[str] = []
+        for name in ("queries-153928-d.txt.gz", "queries-500000.txt.gz"):
+            with gzip.open(DATA / name, "rt") as lines:
+                many += dict.fromkeys(line.strip() for line in lines)
         few = [
             line.strip()
             for name in ("queries-simple-paths.txt", "queries-predicates.txt")

@@ -115,6 +115,20 @@ class DocumentIndex:
         """Change parameters of a subscription, all of them at once; the others stay."""
         self._writer.update(id, parameters)
 
+    def update_many(self, table: pa.Table | pa.RecordBatch, /) -> None:
+        """Change the parameters a table has columns for, of the ids in it: all rows, or none.
+
+        A cell is the new value of its row's parameter, also a null. Of a parameter that a row's
+        filter does not have, the cell has to be null, and changes nothing.
+
+        >>> index = DocumentIndex()
+        >>> index.add("a", "//a[b < $limit]", limit=1)
+        >>> index.update_many(pa.table({"id": ["a"], "limit": [10]}))
+        >>> index.match("<a><b>9</b></a>")
+        ['a']
+        """
+        self._writer.update_many(table)
+
     def remove(self, id: Id, /) -> None:
         """Remove a subscription."""
         self._writer.editor.remove(id)

@@ -78,7 +78,7 @@ class Originals:
     def subscription(self, code: int, id: Id) -> Subscription:
         """A subscription as it was given."""
         form = self.forms[int(self.form_of_code[code])]
-        return Subscription(id, cast(Filter, form.xpath()), self.parameters(code))
+        return Subscription(id, cast(Filter, bound(form, ())), self.parameters(code))
 
     @staticmethod
     def joined(parts: Sequence["Originals"], kept: Sequence[NDArray[np.int64]]) -> "Originals":

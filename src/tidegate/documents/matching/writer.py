@@ -4,25 +4,28 @@ As subscriptions to attributes do (`engine.changes`): what is kept, how a change
 segments become few again is the engine's; what is here is how expressions are read.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from numbers import Integral
 from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
 
-from tidegate.capsules import speaks_arrow, table_of
 from tidegate.documents.matching.compiler import Expressions
 from tidegate.documents.matching.originals import Form, Originals, form_of
-from tidegate.documents.xpath import XPath, parse_xpath
+from tidegate.documents.syntax import Absent
+from tidegate.documents.xpath import XPath, constant, parse_xpath
 from tidegate.engine.changes.content import Content
 from tidegate.engine.changes.editor import Editor
 from tidegate.engine.changes.merger import SegmentMerger
 from tidegate.engine.primitives import background
 from tidegate.engine.primitives.gc_pause import put_off
 from tidegate.engine.segments.live import Live
+from tidegate.engine.segments.parameter_updates import Place
 from tidegate.engine.subscriptions.subscription import Id, Subscription, read_id
-from tidegate.engine.subscriptions.table_columns import read_ids
-from tidegate.errors import ParameterError, SubscriptionError, TidegateError
+from tidegate.engine.subscriptions.table_columns import plain_column, read_ids, read_texts
+from tidegate.engine.subscriptions.table_reader import columns_of, read_changes
+from tidegate.errors import ParameterError, TidegateError
 from tidegate.filters.filter import Filter
 
 
@@ -62,56 +65,76 @@ class Writer:
         """Change parameters of a subscription."""
         self.editor.replace(id, lambda old: changed(old, parameters))
 
-    def _read(self, filter: str | XPath) -> XPath:
+    def update_many(self, table: Any) -> None:
+        """Change the parameters a table has columns for, of the ids in it: all rows, or none."""
+        ids, columns = read_changes(table)
+        content, merger = self._content, self._merger
+        with background.first(), put_off(len(ids)), self.editor.writing():
+            with content.lock:
+                self.editor.begin()
+                places = content.locate(ids)
+                pending = dict(content.pending)
+            cells = {name: column.to_pylist() for name, column in columns.items()}
+            new = _changed_rows(ids, _subscriptions(ids, places, pending), cells)
+            if not merger.compiles_at_once(len(new)):
+                with content.lock:
+                    content.drop(ids, places)
+                    content.pending.update((each.id, each) for each in new)
+            else:
+                segment = merger.compiled([], new)
+                with merger.adding(), content.lock:
+                    content.drop(ids, places)
+                    content.lives.append(Live(segment))
+        self.editor.keep_up()
+
+    def _read(self, filter: object) -> XPath:
         if isinstance(filter, XPath):
             return filter
+        if not isinstance(filter, str):
+            kind = type(filter).__name__
+            raise TidegateError(f"a filter is an XPath expression or its text, not a {kind}")
         return parse_xpath(filter, namespaces=self._namespaces)
 
     def _expressions(self, table: Any, filter: str | XPath | None) -> Expressions:
         """The subscriptions of a table."""
-        if not isinstance(table, pa.Table) and not speaks_arrow(table):
-            raise TidegateError(
-                f"subscriptions come as an Arrow table, not as a {type(table).__name__}"
-            )
-        given = table_of(table)
-        names = given.column_names
-        if "id" not in names or (filter is None) != ("filter" in names):
+        cells = columns_of(table)
+        if "id" not in cells or (filter is None) != ("filter" in cells):
             raise TidegateError(
                 "subscriptions have a column 'id', and a column 'filter' unless all rows have the "
-                f"same; these columns are there: {', '.join(names)}"
+                f"same; these columns are there: {', '.join(cells)}"
             )
-        ids = read_ids(given["id"])
-        forms, bound, place = self._forms(given, filter)
-        columns = [name for name in names if name not in ("id", "filter")]
+        ids = read_ids(cells.pop("id"))
+        texts = None if filter is not None else read_texts(cells.pop("filter"))
+        columns = {name: plain_column(name, column).to_pylist() for name, column in cells.items()}
+        forms, bound, place = self._forms(ids, texts, filter)
         if not columns:
             for xpath in bound:
                 xpath.require_bound()
             return Expressions(ids, Originals(forms, place, None), bound)
-        values, each = _rows(given.select(columns), bound, place.tolist())
+        values, each = _rows(ids, columns, bound, place.tolist())
         return Expressions(ids, Originals(forms, place, values), each)
 
     def _forms(
-        self, table: pa.Table, filter: str | XPath | None
+        self, ids: pa.Array, texts: pa.Array | None, filter: str | XPath | None
     ) -> tuple[list[Form], list[XPath], Any]:
         """The different expressions of a table, as given and as read, and which each row has."""
-        if filter is not None:
+        if texts is None:
+            assert filter is not None
             xpath = self._read(filter)
-            return [form_of(xpath)], [xpath], np.zeros(len(table), np.int32)
-        column = table["filter"].combine_chunks()
-        if isinstance(column, pa.ChunkedArray):
-            column = pa.concat_arrays(column.chunks)
-        if column.null_count:
-            raise SubscriptionError("a row has no filter: it is NULL")
-        coded = column.dictionary_encode() if not pa.types.is_dictionary(column.type) else column
-        texts = coded.dictionary.to_pylist()
+            return [form_of(xpath)], [xpath], np.zeros(len(ids), np.int32)
+        coded = texts.dictionary_encode()
+        place = coded.indices.to_numpy(zero_copy_only=False).astype(np.int32)
         named = tuple(sorted(self._namespaces.items()))
-        forms = [Form(text, named) for text in texts]
-        read = []
-        for number, text in enumerate(texts):
+        forms, read = [], []
+        for number, text in enumerate(coded.dictionary.to_pylist()):
             if number % 256 == 0:
                 background.step()
-            read.append(self._read(text))
-        place = coded.indices.to_numpy(zero_copy_only=False).astype(np.int32)
+            try:
+                read.append(self._read(text))
+            except TidegateError as error:
+                _note(error, int(np.argmax(place == number)), ids)
+                raise
+            forms.append(Form(text, named))
         return forms, read, place
 
 
@@ -122,7 +145,7 @@ def subscribe(id: Id, xpath: XPath, parameters: Mapping[str, Any]) -> Subscripti
         raise ParameterError(f"parameter {missing[0]} is missing; give it a value, None is none")
     bound = xpath.bind(**parameters) if parameters else xpath
     _ = bound.patterns  # what cannot be told is refused now
-    return Subscription(id, cast(Filter, xpath), dict(parameters), cast(Filter, bound))
+    return Subscription(id, cast(Filter, xpath), _kept(parameters), cast(Filter, bound))
 
 
 def changed(old: Subscription, parameters: Mapping[str, Any]) -> Subscription:
@@ -137,22 +160,85 @@ def changed(old: Subscription, parameters: Mapping[str, Any]) -> Subscription:
     return subscribe(old.id, xpath, {**old.parameters, **parameters})
 
 
-def _rows(columns: pa.Table, forms: list[XPath], place: list[int]) -> tuple[list[Any], list[XPath]]:
+def _kept(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Values of parameters as they are kept, and written to files: of the types that JSON has."""
+    return {name: _plain(name, value) for name, value in parameters.items()}
+
+
+def _plain(name: str, value: Any) -> Any:
+    found = constant(name, value)
+    if isinstance(found, Absent):
+        return None
+    is_small = isinstance(value, Integral) and abs(int(value)) < 2**63
+    return int(cast(Any, value)) if is_small else found
+
+
+def _subscriptions(
+    ids: pa.Array, places: Sequence[Place], pending: Mapping[Id, Subscription]
+) -> list[Subscription]:
+    """The subscriptions in these places, in the order of the ids."""
+    names = ids.to_pylist()
+    found: dict[int, Subscription] = {}
+    for live, rows, codes in places:
+        if live is None:
+            found.update((row, pending[names[row]]) for row in rows.tolist())
+            continue
+        kept = live.segment.originals
+        for row, code in zip(rows.tolist(), codes.tolist(), strict=True):
+            found[row] = kept.subscription(code, names[row])
+    return [found[row] for row in range(len(names))]
+
+
+def _changed_rows(
+    ids: pa.Array, old: Sequence[Subscription], cells: Mapping[str, Sequence[Any]]
+) -> list[Subscription]:
+    """Subscriptions with the values of a table's rows; a null that is no parameter is none."""
+    found = []
+    for row, each in enumerate(old):
+        values = {name: column[row] for name, column in cells.items()}
+        known = each.filter.parameters
+        given = {n: value for n, value in values.items() if value is not None or n in known}
+        try:
+            found.append(changed(each, given))
+        except TidegateError as error:
+            _note(error, row, ids)
+            raise
+    return found
+
+
+def _rows(
+    ids: pa.Array, columns: Mapping[str, Sequence[Any]], forms: list[XPath], place: list[int]
+) -> tuple[list[Any], list[XPath]]:
     """Of each row, the values of its parameters and its expression, all of it bound."""
     values: list[Any] = []
     bound: list[XPath] = []
     known: dict[tuple[int, tuple[Any, ...]], XPath] = {}
-    for number, row in zip(place, columns.to_pylist(), strict=True):
+    for row, number in enumerate(place):
         xpath = forms[number]
-        own = {name: row[name] for name in xpath.parameters if name in row}
-        strange = [n for n, value in row.items() if n not in own and value is not None]
-        if strange:
-            raise ParameterError(f"the filter {xpath} has no parameter ${strange[0]}")
+        own = {name: columns[name][row] for name in xpath.parameters if name in columns}
         key = (number, tuple(own.values()))
-        if key not in known:
-            new = xpath.bind(**own) if own else xpath
-            new.require_bound()
-            known[key] = new
-        values.append(own or None)
+        try:
+            _require_columns(xpath, columns, row)
+            if key not in known:
+                known[key] = xpath.bind(**own) if own else xpath
+            values.append(_kept(own) or None)
+        except TidegateError as error:
+            _note(error, row, ids)
+            raise
         bound.append(known[key])
     return values, bound
+
+
+def _require_columns(xpath: XPath, columns: Mapping[str, Sequence[Any]], row: int) -> None:
+    """Refuse a parameter without a column, and a value that is none of a parameter."""
+    missing = [f"${name}" for name in xpath.parameters if name not in columns]
+    if missing:
+        raise ParameterError(f"the table has no column for {', '.join(missing)}")
+    for name, column in columns.items():
+        if name not in xpath.parameters and column[row] is not None:
+            known = ", ".join(f"${name}" for name in xpath.parameters) or "none"
+            raise ParameterError(f"the filter has no parameter ${name}; it has {known}")
+
+
+def _note(error: TidegateError, row: int, ids: pa.Array) -> None:
+    error.add_note(f"in row {row}, subscription {ids[row].as_py()!r}")
