@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 from bench.figure import Figure
 from tidegate.documents.meaning import pattern_of
-from tidegate.documents.parser import parse
+from tidegate.documents.xpath import parse_xpath
 from tidegate.lab.experiments.pattern_sets import (
     MODES,
     choices,
@@ -67,7 +67,7 @@ def space(dtd: DTD) -> Iterator[Figure]:
         islice(PatternSource(dtd, choices(), 1).distinct(), max(SIZES)), 1
     ):
         nodes += each.nodes
-        raw = pattern_of(parse(each.text))
+        raw = pattern_of(parse_xpath(each.text).expression)
         assert raw is not None
         tree.add(number, unfolded(raw))
         if number in SIZES:

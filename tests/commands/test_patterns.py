@@ -75,6 +75,18 @@ def test_explain_tells_why_a_document_does_not_pass(here: Path) -> None:
     assert "the document passes" in run(*spaced).output
 
 
+def test_the_order_of_branches_is_part_of_the_text(here: Path) -> None:
+    said = run("explain", "ordered: /a[b][c]", "--document", "<a><c/><b/></a>")
+    assert "reads as    ordered: /a[b][c]" in said.output
+    assert "asks for    ordered: /a[b][c]" in said.output
+    assert "all of them hold, but not for the same element in this order" in said.output
+    assert run("relate", "/a[b][c]", "ordered: /a[b][c]").output.startswith("covers: ")
+    Path("some.jsonl").write_text('{"id": "ann", "filter": "ordered: /a[b][c]"}\n')
+    assert run("subs", "import", "store", "some.jsonl").exit_code == 0
+    assert "ann  ordered: /a[b][c]" in run("subs", "list", "store").output
+    assert Store.open("store").kind == "xml"
+
+
 def test_explain_notes_patterns_that_all_or_no_documents_pass(here: Path) -> None:
     assert "every document passes it" in run("explain", "/*").output
     assert "no document passes it" in run("explain", "/a[@k = 1][@k = 2]").output

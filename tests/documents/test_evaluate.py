@@ -50,7 +50,8 @@ def test_in_order_means_by_following_siblings(seed: int) -> None:
     for _ in range(12):
         slash = random.choice(("/", "//"))
         plain, chained = tree(random, 2)
-        f = parse_xpath(slash + plain, ordered=True)
+        f = parse_xpath(f"ordered: {slash}{plain}")
+        assert f == parse_xpath(slash + plain, ordered=True)
         for mine, theirs in roots:
             expected = theirs.xpath(f"boolean({slash}{chained})")
             assert f.matches(mine) == expected, (plain, chained)

@@ -3,6 +3,7 @@
 import os
 import sys
 import threading
+from dataclasses import replace
 from decimal import Decimal
 from functools import cache
 from pathlib import Path
@@ -317,10 +318,13 @@ def test_ordered_patterns_are_met_in_order_only() -> None:
     index = DocumentIndex()
     index.add("ordered", parse_xpath("/a[b][c]", ordered=True))
     index.add("any", "/a[b][c]")
+    index.add_many(pa.table({"id": ["text"], "filter": ["ordered: /a[b][c]"]}))
     index.flush()
-    assert sorted(index.match("<a><b/><c/></a>")) == ["any", "ordered"]
+    assert sorted(index.match("<a><b/><c/></a>")) == ["any", "ordered", "text"]
     assert sorted(index.match("<a><c/><b/></a>")) == ["any"]
     assert "tried one by one" in str(index.describe())
+    assert index.get("ordered") == replace(index.get("text"), id="ordered")
+    assert "not for the same element in this order" in str(index.explain("text", "<a><c/><b/></a>"))
 
 
 def test_explain_says_which_part_does_not_hold() -> None:
@@ -400,6 +404,8 @@ TEXTS = [Writer(Random(seed)).expression() for seed in range(40)] + [
     "/a[b > $x]",
     "//b[@m < $x][c]",
     "//c[text() = $x]/b",
+    "ordered: //a[b][c]",
+    "ordered: //a[@k = $x][.//c][b]",
 ]
 DOCUMENTS = [document(Random(seed), 20) for seed in range(30)]
 

@@ -90,6 +90,8 @@ def test_what_is_too_long_is_refused_where_it_becomes_so(text: str, place: int) 
         ("/a[b=$x]", "/a[b = $x]"),
         ("/a[text()='x']", "/a[text() = 'x']"),
         ("/p:a/@p:k", "/p:a/@p:k"),
+        (" ordered : /a[b][c] | //d", "ordered: /a[b][c] | //d"),
+        ("ordered:/ordered[ordered]", "ordered: /ordered[ordered]"),
     ],
 )
 def test_it_is_read_and_printed(text: str, printed: str) -> None:

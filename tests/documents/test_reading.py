@@ -10,13 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree
 
-from tests import ROOT
 from tidegate.documents import tree
 from tidegate.documents.reading.documents import Documents
 from tidegate.documents.reading.limits import LIMITS, Limits
 from tidegate.documents.reading.reader import Reader, read_documents
 from tidegate.documents.reading.rows import rows_of
 from tidegate.errors import DocumentError, TidegateError
+from tidegate.lab.workloads.dtds import data_folder
 
 LONG = os.environ.get("TIDEGATE_LONG") == "1"
 LARGE = Limits(size=2**28, depth=2**17, attributes=2**21)
@@ -341,7 +341,7 @@ def test_the_plain_way_to_a_document_refuses_what_this_one_refuses(kind: dict[st
             tree.read(document)
 
 
-DATA = ROOT.parent / "shared" / "data" / "xml" / "nitf-documents.tar.gz"
+DATA = data_folder() / "xml" / "nitf-documents.tar.gz"
 if DATA.exists():
 
     def test_the_documents_of_the_field_are_what_lxml_sees() -> None:

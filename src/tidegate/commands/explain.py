@@ -13,13 +13,13 @@ import tidegate as tg
 from tidegate.commands.options import (
     NamespaceOption,
     SchemaOption,
-    is_pattern,
     read_namespaces,
     read_parameter,
     read_schema,
     refusals,
 )
 from tidegate.console import out
+from tidegate.documents.lexer import is_pattern
 from tidegate.filters.expression import attribute_name
 from tidegate.filters.literals import to_date, to_timestamp
 
@@ -86,9 +86,7 @@ def _explain_condition(
 def _explain_pattern(
     text: str, document: str | None, values: dict[str, Any], namespaces: dict[str, str] | None
 ) -> None:
-    from tidegate.documents.explanation import explain as explain_document
     from tidegate.documents.pattern import EVERYTHING
-    from tidegate.documents.tree import read
 
     xpath = tg.parse_xpath(text, namespaces=namespaces)
     if values:
@@ -105,7 +103,7 @@ def _explain_pattern(
             out.print(f"[bold]note[/]        {who} document passes it")
     if document is not None:
         xpath.require_bound()
-        found = explain_document(xpath, read(_read_document(document)))
+        found = xpath.explain(_read_document(document))
         out.print()
         out.print(f"the document {'passes' if found else 'does not pass'}")
         out.print(escape(str(found)))

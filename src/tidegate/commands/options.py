@@ -119,8 +119,3 @@ def read_namespaces(given: list[str] | None) -> dict[str, str] | None:
         if not (found and prefix.strip() and uri.strip()):
             raise TidegateError(f"--namespace takes PREFIX=URI, not {text!r}")
     return {prefix.strip(): uri.strip() for prefix, _, uri in pairs}
-
-
-def is_pattern(filter: str) -> bool:
-    """Whether a filter is an XPath pattern: those begin with a slash, conditions never do."""
-    return filter.lstrip().startswith("/")

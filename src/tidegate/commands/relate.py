@@ -8,12 +8,12 @@ import tidegate as tg
 from tidegate.commands.options import (
     NamespaceOption,
     SchemaOption,
-    is_pattern,
     read_namespaces,
     read_schema,
     refusals,
 )
 from tidegate.console import out
+from tidegate.documents.lexer import is_pattern
 
 if TYPE_CHECKING:
     from tidegate.documents.xpath import XPath

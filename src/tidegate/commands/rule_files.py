@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from tidegate.commands.formats import FilePart, read_csv, read_json_lines, read_parquet
-from tidegate.commands.options import is_pattern
+from tidegate.documents.lexer import is_pattern
 from tidegate.errors import TidegateError
 from tidegate.pipeline.store.language import ATTRIBUTES, XML, Language
 from tidegate.pipeline.store.literals import Literals, Value

@@ -2,14 +2,14 @@
 
 A pattern is shown path by path, from the document to each of its leaves, with what is asked on the
 way. Where every path holds by itself and the pattern does not, its branches do not meet at one
-element.
+element, or not in the order that was asked for.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from tidegate.documents.evaluate import matches
-from tidegate.documents.pattern import Branch, Node, Pattern
+from tidegate.documents.pattern import Branch, Node, Pattern, spell
 from tidegate.documents.tree import Element
 from tidegate.documents.xpath import XPath
 
@@ -21,6 +21,7 @@ class PatternExplanation:
     pattern: str
     matches: bool
     paths: tuple[tuple[str, bool], ...]
+    ordered: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +43,8 @@ class DocumentExplanation:
             if len(each.paths) > 1:
                 lines += [f"  {_said(holds)}: {path}" for path, holds in each.paths]
                 if not each.matches and all(holds for _, holds in each.paths):
-                    lines.append("  all of them hold, but not for the same element")
+                    order = " in this order" if each.ordered else ""
+                    lines.append(f"  all of them hold, but not for the same element{order}")
         return "\n".join(lines)
 
 
@@ -61,7 +63,8 @@ def explain(xpath: XPath, document: Element) -> DocumentExplanation:
         PatternExplanation(
             str(pattern),
             matches(pattern, document),
-            tuple((str(path), matches(path, document)) for path in _paths(pattern)),
+            tuple((spell(path.root), matches(path, document)) for path in _paths(pattern)),
+            pattern.ordered,
         )
         for pattern in xpath.patterns
     )

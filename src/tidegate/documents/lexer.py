@@ -9,6 +9,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
+from tidegate.documents.pattern import ORDERED
 from tidegate.documents.values import spelled
 from tidegate.errors import FilterSyntaxError
 
@@ -31,6 +32,7 @@ _TOKEN = re.compile(
     r"|(?P<symbol>//|\.\.|::|!=|<=|>=|[/.@\[\](),|+\-=<>*:])"
     r"|(?P<end>\Z)|(?P<other>[\s\S]))"
 )
+_BEGINNING = re.compile(rf"[ \t\r\n]*+(?:/|{ORDERED}[ \t\r\n]*+:)")
 _STUCK = re.compile(rf"[0-9]++[{_REST}]*+")
 _FOREIGN = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -47,6 +49,15 @@ class Token:
 def is_name(text: str) -> bool:
     """Whether a text is a name without a prefix."""
     return re.fullmatch(_NAME, text) is not None
+
+
+def is_pattern(text: str) -> bool:
+    """Whether a text is a pattern, and no condition on attributes, which never begins like one.
+
+    >>> is_pattern(" //quote"), is_pattern("ordered: /a[b][c]"), is_pattern("ordered = 1")
+    (True, True, False)
+    """
+    return _BEGINNING.match(text) is not None
 
 
 def foreign_character(text: str) -> int | None:

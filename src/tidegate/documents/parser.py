@@ -2,6 +2,7 @@
 
 Reads the words of a text (`lexer`) by the grammar of XPath 1.0, as far as the language has it:
 
+    text       = [ "ordered" ":" ] expression
     expression = path { "|" path }
     path       = ("/" | "//") step { ("/" | "//") step }  |  "/"
     step       = name | "*" | "@" name | "text()"  { "[" predicate "]" }
@@ -24,7 +25,7 @@ from typing import Final, NoReturn, TypeAlias
 
 from tidegate.documents import refusals as no
 from tidegate.documents.lexer import Token, tokens
-from tidegate.documents.pattern import ANY, CONTAINS, EQUAL, STARTS, TEXT
+from tidegate.documents.pattern import ANY, CONTAINS, EQUAL, ORDERED, STARTS, TEXT
 from tidegate.documents.syntax import (
     All,
     Comparison,
@@ -56,13 +57,16 @@ _POSITION: Final = ("position()",)
 _LAST: Final = ("last()",)
 
 
-def parse(text: str, namespaces: Mapping[str, str] | None = None) -> Expression:
-    """The expression that a text says.
+def parse(text: str, namespaces: Mapping[str, str] | None = None) -> tuple[Expression, bool]:
+    """The expression that a text says, and whether it says that branches are met in order.
 
-    >>> parse("//a[b > 2]").paths[0].steps[0].label
-    'a'
+    >>> expression, ordered = parse("ordered: //a[b > 2]")
+    >>> expression.paths[0].steps[0].label, ordered
+    ('a', True)
     """
-    return _Parser(text, namespaces or {}).expression()
+    parser = _Parser(text, namespaces or {})
+    ordered = parser.order()
+    return parser.expression(), ordered
 
 
 class _Parser:
@@ -111,6 +115,13 @@ class _Parser:
         return level + 1
 
     # -- paths
+
+    def order(self) -> bool:
+        """Whether the text begins by saying that branches are met in order."""
+        if self.token.kind == "name" and self.token.text == ORDERED and self.following == ":":
+            self.at += 2
+            return True
+        return False
 
     def expression(self) -> Expression:
         if not self.text.strip(" \t\r\n"):

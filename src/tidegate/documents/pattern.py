@@ -52,6 +52,8 @@ from typing import Final
 ROOT: Final = "/"
 ANY: Final = "*"
 TEXT: Final = "text()"
+ORDERED: Final = "ordered"
+"""The word before an expression, with a colon, by which its branches are met in order."""
 
 EQUAL: Final = "="
 UNEQUAL: Final = "!="
@@ -203,7 +205,7 @@ class Pattern:
         return False
 
     def __str__(self) -> str:
-        return spell(self.root)
+        return f"{ORDERED}: {spell(self.root)}" if self.ordered else spell(self.root)
 
 
 EVERYTHING: Final = Pattern(Node(ROOT))

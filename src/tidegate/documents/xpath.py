@@ -9,14 +9,14 @@ import math
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from numbers import Real
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tidegate.documents.containment import covers, overlaps
 from tidegate.documents.evaluate import matches
 from tidegate.documents.lexer import foreign_character
 from tidegate.documents.normal import normal_form
 from tidegate.documents.parser import parse
-from tidegate.documents.pattern import Pattern
+from tidegate.documents.pattern import ORDERED, Pattern
 from tidegate.documents.syntax import (
     Absent,
     Constant,
@@ -29,20 +29,24 @@ from tidegate.documents.syntax import (
 from tidegate.documents.tree import Element, read
 from tidegate.errors import FilterError, FilterTypeError, ParameterError
 
+if TYPE_CHECKING:
+    from tidegate.documents.explanation import DocumentExplanation
+
 
 def parse_xpath(
     text: str, *, namespaces: Mapping[str, str] | None = None, ordered: bool = False
 ) -> "XPath":
     """The filter on documents that an XPath expression is.
 
-    `namespaces` gives the URIs of the prefixes in it. If `ordered`, the branches of each node are
-    met in the order of the document.
+    `namespaces` gives the URIs of the prefixes in it. If `ordered`, or if the text begins with
+    `ordered:`, the branches of each node are met in the order of the document.
 
     >>> quote = parse_xpath("//quote[symbol = 'IBM'][price < $limit]")
     >>> quote.bind(limit=10).matches("<quote><symbol>IBM</symbol><price>9.5</price></quote>")
     True
     """
-    return XPath(parse(text, namespaces), ordered=ordered, namespaces=namespaces)
+    expression, says_so = parse(text, namespaces)
+    return XPath(expression, ordered=ordered or says_so, namespaces=namespaces)
 
 
 class XPath:
@@ -174,6 +178,19 @@ class XPath:
         root = document if isinstance(document, Element) else read(document)
         return any(matches(pattern, root) for pattern in patterns)
 
+    def explain(self, document: bytes | str | Element) -> "DocumentExplanation":
+        """Why a document passes, or does not.
+
+        >>> print(parse_xpath("/a[b][c]").explain("<a><b/></a>"))
+        no: /a[b][c]
+          yes: /a[b]
+          no: /a[c]
+        """
+        from tidegate.documents.explanation import explain
+
+        self.require_bound()
+        return explain(self, document if isinstance(document, Element) else read(document))
+
     def covers(self, other: "XPath") -> bool:
         """Whether every document that matches the other is certain to match this one."""
         return all(any(covers(mine, each) for mine in self.patterns) for each in other.patterns)
@@ -199,7 +216,8 @@ class XPath:
 
     def __str__(self) -> str:
         prefixes = {uri: prefix for prefix, uri in self.namespaces.items()}
-        return spell(self.expression, prefixes)
+        text = spell(self.expression, prefixes)
+        return f"{ORDERED}: {text}" if self.ordered else text
 
     def __repr__(self) -> str:
         return f"<XPath {self}>"
@@ -219,7 +237,8 @@ def of_shape(
     """
     text, uris, ordered = shape
     prefixes = {f"ns{number}": uri for number, uri in enumerate(uris)}
-    found = XPath(parse(text, prefixes), ordered=ordered, namespaces=namespaces or prefixes)
+    expression, says_so = parse(text, prefixes)
+    found = XPath(expression, ordered=ordered or says_so, namespaces=namespaces or prefixes)
     return found.with_values(values)
 
 

@@ -71,6 +71,8 @@ def test_a_store_of_patterns_keeps_its_kind_and_its_namespaces(tmp_path: Path) -
     store.add("text", "//p:a[b < $limit]", parameters={"limit": 7})
     store.add("parsed", tg.parse_xpath("//q:a", namespaces={"q": "urn:p"}))
     assert store.get("parsed").filter == "//p:a"
+    store.add("ordered", tg.parse_xpath("//q:a[b][c]", namespaces={"q": "urn:p"}, ordered=True))
+    assert store.get("ordered").filter == "ordered: //p:a[b][c]"
     store.update("text", limit="x")
     assert store.get("text").parameters == {"limit": "x"}
     store.compact()
@@ -94,6 +96,8 @@ def test_filters_of_the_other_kind_are_refused(tmp_path: Path) -> None:
     patterns = Store.create(tmp_path / "patterns", kind="xml")
     with pytest.raises(FilterError, match="//a is a pattern for documents"):
         attributes.add("a", "//a")
+    with pytest.raises(FilterError, match="ordered: //a is a pattern for documents"):
+        attributes.add("a", "ordered: //a")
     with pytest.raises(tg.TidegateError, match="and //a is a XPath"):
         attributes.add("a", tg.parse_xpath("//a"))
     with pytest.raises(FilterError, match="begins nowhere"):
@@ -102,8 +106,6 @@ def test_filters_of_the_other_kind_are_refused(tmp_path: Path) -> None:
         patterns.add_many(pa.table({"id": ["a"]}), filter=tg.parse("price < 10"))
     with pytest.raises(ParameterError, match=r"no parameter \$y; it has \$x"):
         patterns.add("a", "//a[b = $x]", parameters={"x": 1, "y": 2})
-    with pytest.raises(tg.TidegateError, match="branches are ordered"):
-        patterns.add("a", tg.parse_xpath("//a[b][c]", ordered=True))
     with pytest.raises(tg.TidegateError, match="prefixes of the store; it knows none"):
         patterns.add("a", tg.parse_xpath("//p:a", namespaces=SPACES))
     assert attributes.version() == patterns.version() == 0

@@ -16,7 +16,7 @@ from math import log
 from typing import Final
 
 from tidegate.documents.meaning import pattern_of
-from tidegate.documents.parser import parse
+from tidegate.documents.xpath import parse_xpath
 from tidegate.lab.experiments.experiment import (
     BAND,
     Claim,
@@ -78,7 +78,7 @@ def space(point: Point, seed: int) -> Row:
         islice(PatternSource(news(), choices(), seed).distinct(), count), 1
     ):
         nodes += each.nodes
-        raw = pattern_of(parse(each.text))
+        raw = pattern_of(parse_xpath(each.text).expression)
         assert raw is not None
         tree.add(number, unfolded(raw))
     return {"nodes": nodes / 1_000, "tree": tree.size / 1_000}

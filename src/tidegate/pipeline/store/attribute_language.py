@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from tidegate.documents.lexer import is_pattern
 from tidegate.errors import FilterError, StoreError, TidegateError
 from tidegate.filters.admission import always_fits
 from tidegate.filters.expression import Parameter, Predicate, predicates
@@ -62,7 +63,7 @@ class AttributeLanguage:
 
     def read(self, text: str) -> Filter:
         """The filter that a text is."""
-        if text.lstrip().startswith("/"):
+        if is_pattern(text):
             raise FilterError(
                 f"{text} is a pattern for documents, and these are filters on attributes",
                 instead="a condition such as price < 10, or make a store with kind='xml'",

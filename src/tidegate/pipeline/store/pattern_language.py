@@ -70,12 +70,8 @@ class PatternLanguage:
             raise TidegateError(
                 f"the store has patterns for documents, and {filter} is a {type(filter).__name__}"
             )
-        if filter.ordered:
-            raise TidegateError(
-                "a store keeps patterns as texts, and a text does not say that its branches are "
-                "ordered; keep such patterns in a DocumentIndex"
-            )
-        text = str(XPath(filter.expression, namespaces=self.namespaces))
+        own = XPath(filter.expression, ordered=filter.ordered, namespaces=self.namespaces)
+        text = str(own)
         try:
             same = self.read(text) == filter
         except FilterError:
