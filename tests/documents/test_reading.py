@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from lxml import etree
 
 from tidegate.documents import tree
+from tidegate.documents.reading import prolog
 from tidegate.documents.reading.documents import Documents
 from tidegate.documents.reading.limits import LIMITS, Limits
 from tidegate.documents.reading.reader import Reader, read_documents
@@ -19,7 +20,6 @@ from tidegate.errors import DocumentError, TidegateError
 from tidegate.lab.workloads.dtds import data_folder
 
 LONG = os.environ.get("TIDEGATE_LONG") == "1"
-LARGE = Limits(size=2**28, depth=2**17, attributes=2**21)
 
 
 def tree_of(document: bytes) -> etree._Element:
@@ -224,6 +224,12 @@ LIES = {
     "Latin-1 that says UTF-8": '<?xml version="1.0" encoding="UTF-8"?><a>é</a>'.encode("latin-1"),
     "ASCII that is not": '<?xml version="1.0" encoding="US-ASCII"?><a>é</a>'.encode(),
     "a codec that is no encoding": b'<?xml version="1.0" encoding="rot13"?><a/>',
+    "a lie after many spaces": (
+        b'<?xml version="1.0"' + b" " * 5_000 + 'encoding="ASCII"?><a>é</a>'.encode()
+    ),
+    "the same in UTF-16": ('<?xml version="1.0"' + " " * 5_000 + 'encoding="UTF-8"?><a/>').encode(
+        "utf-16"
+    ),
     "UTF-7": b'<?xml version="1.0" encoding="UTF-7"?>+ADw-a/+AD4-',
     "UTF-32": "<a/>".encode("utf-32"),
     "EBCDIC": '<?xml version="1.0" encoding="cp037"?><a/>'.encode("cp037"),
@@ -300,6 +306,11 @@ LIMITED = {
         "16,777,216 are allowed",
     ),
     "names": (b"<" + b"a" * 5_000 + b"/>", "a name has more than 1,024 bytes"),
+    "elements": (b"<r>" + b"<a/>" * 2**18 + b"</r>", "it has more than 262,144 elements"),
+    "declarations of namespaces": (
+        b"<a " + b" ".join(b"xmlns:p%d='u'" % n for n in range(5_000)) + b"/>",
+        "an element has more than 4,096 attributes",
+    ),
 }
 
 
@@ -313,9 +324,52 @@ def test_what_is_beyond_a_limit_is_refused_with_the_reason(document: bytes, reas
 
 @pytest.mark.parametrize(("document", "reason"), LIMITED.values(), ids=LIMITED.keys())
 def test_within_larger_limits_the_same_is_read(document: bytes, reason: str) -> None:
-    read = read_documents([document], Limits(2**28, 2**17, 2**21, 10**4))
+    read = read_documents([document], Limits(2**28, 2**17, 2**21, 10**4, 2**20))
     assert not read.refused
     assert int(read.arrays.last[0]) == len(read.arrays.name) - 1
+
+
+MANY = "=" * 50
+FEW_ATTRIBUTES = [
+    f"<a b='{MANY}' c=\"{MANY}>{MANY}\">{MANY}</a>",
+    f"<!-- <a {MANY}> --><a><!--{MANY}--><b>{MANY}</b></a>",
+    f"<a><![CDATA[<b {MANY}>]]]></a>".replace("]]]>", "]] > ]]>"),
+    f"<?p <a {MANY}?><a><?q {MANY}??></a>",
+    f"<!DOCTYPE a PUBLIC '{MANY}' '{MANY}'><a b='&lt;{MANY}'/>",
+    "<a b='' c='' d=''>" + "<e b='' c='' d=''/>" * 20 + "</a>",
+]
+MANY_ATTRIBUTES = [
+    "<a b='' c='' d='' e=''/>",
+    "<!-- ' --><r><?p \"?><![CDATA[']]><a b='>' c = \"'\" d\n=\n'' e=''/></r>",
+    "<r>'<b/>\"<a b='' c='' xmlns='' xmlns:p='u'></a></r>",
+    "<!DOCTYPE r SYSTEM \"'\"><r b='' c='' d='' e=''/>",
+]
+
+
+def test_attributes_are_counted_before_they_are_read() -> None:
+    limits, wanted = Limits(attributes=3), "an element has more than 3 attributes"
+    for encoding in ("utf-8", "utf-16"):
+        few = read_documents([text.encode(encoding) for text in FEW_ATTRIBUTES], limits)
+        assert not few.refused
+        many = read_documents([text.encode(encoding) for text in MANY_ATTRIBUTES], limits)
+        assert many.refused == dict.fromkeys(range(len(MANY_ATTRIBUTES)), wanted)
+    for text in FEW_ATTRIBUTES:
+        assert not prolog.is_crowded(text.encode(), 3)
+    for text in MANY_ATTRIBUTES:
+        assert prolog.is_crowded(text.encode(), 3)
+    for broken in ("<!--" + MANY, "<![CDATA[" + MANY, "<a b='" + MANY, "<?" + MANY, MANY, "<"):
+        assert not prolog.is_crowded(broken.encode(), 3)
+        assert read_documents([broken], limits).refused
+
+
+@given(st.lists(whole_documents(), min_size=1, max_size=3), st.integers(1, 4))
+def test_both_ways_count_the_same_attributes(documents: list[bytes], most: int) -> None:
+    reason = f"an element has more than {most:,} attributes"
+    read = read_documents(documents, Limits(attributes=most))
+    for row, document in enumerate(documents):
+        assert (read.refused.get(row) == reason) == prolog.is_crowded(document, most)
+        if row not in read.refused:
+            assert max(len(each.attrib) for each in tree_of(document).iter("*")) <= most
 
 
 def test_limits_are_numbers_that_make_sense() -> None:

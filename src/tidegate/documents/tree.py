@@ -11,7 +11,7 @@ from typing import Any
 from xml.parsers import expat
 
 from tidegate.documents.reading.limits import LIMITS
-from tidegate.documents.reading.prolog import UnreadableError, prepared
+from tidegate.documents.reading.prolog import UnreadableError, is_crowded, prepared
 from tidegate.errors import DocumentError
 
 
@@ -74,7 +74,10 @@ def read(document: bytes | str) -> Element:
         plain = document.encode() if isinstance(document, str) else document
         if len(plain) > LIMITS.size:
             raise UnreadableError(f"it has {len(plain):,} bytes; {LIMITS.size:,} are allowed")
-        parser.Parse(prepared(plain, is_text=is_text, most=LIMITS.size), True)
+        plain = prepared(plain, is_text=is_text, most=LIMITS.size)
+        if is_crowded(plain, LIMITS.attributes):
+            raise UnreadableError(f"an element has more than {LIMITS.attributes:,} attributes")
+        parser.Parse(plain, True)
     except UnreadableError as error:
         raise DocumentError(f"the document cannot be read: {error}") from None
     except (expat.ExpatError, UnicodeEncodeError) as error:
@@ -89,6 +92,7 @@ class _Reader:
         self.root = Element("", {}, None)
         self._open = self.root
         self._depth = 0
+        self._count = 0
         self._time = 0
         self._parted = True
 
@@ -96,8 +100,9 @@ class _Reader:
         self._depth += 1
         if self._depth > LIMITS.depth:
             raise DocumentError(f"the document is more than {LIMITS.depth} levels deep")
-        if len(attributes) > 2 * LIMITS.attributes:
-            raise DocumentError(f"an element has more than {LIMITS.attributes:,} attributes")
+        self._count += 1
+        if self._count > LIMITS.elements:
+            raise DocumentError(f"the document has more than {LIMITS.elements:,} elements")
         if any(len(each.encode()) > LIMITS.name for each in (name, *attributes[::2])):
             raise DocumentError(f"a name has more than {LIMITS.name:,} bytes")
         pairs = zip(attributes[::2], attributes[1::2], strict=True)

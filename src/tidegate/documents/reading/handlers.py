@@ -75,6 +75,8 @@ NAME_DATA: Final = 43
 SLOTS: Final = 44
 LATELY: Final = 45  # where names were lately: address, document, number
 DOCUMENT: Final = 46  # the number of the document
+MOST_ELEMENTS: Final = 47  # of one document
+STOP_ELEMENTS: Final = 48  # those of all documents so far, and of this one
 LATELY_MASK: Final = 255
 DESK: Final = 56
 """The length of a desk; at its end, what there was before the document is kept."""
@@ -86,6 +88,7 @@ LONG_NAME: Final = -3
 NO_ROOM: Final = -4  # cannot be: what was counted before was too little
 MORE_NAMES: Final = -5  # the table of names is to grow, and the document to be read again
 NAMESPACE: Final = -6  # there is one, and the document is to be read again
+TOO_MANY_ELEMENTS: Final = -7
 
 _MIX: Final = np.uint64(0x9E3779B97F4A7C15)
 _HALF: Final = np.uint64(32)
@@ -225,6 +228,9 @@ def start_element(desk: int, name: int, attributes: int) -> None:
         put_64(desk, STATUS, TOO_DEEP)
         return
     element = get_64(desk, ELEMENTS)
+    if element >= get_64(desk, STOP_ELEMENTS):
+        put_64(desk, STATUS, TOO_MANY_ELEMENTS)
+        return
     if element >= get_64(desk, ROOM_ELEMENTS):
         put_64(desk, STATUS, NO_ROOM)
         return

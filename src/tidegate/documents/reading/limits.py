@@ -18,12 +18,15 @@ class Limits:
     depth: int = 256
     """Elements in each other."""
     attributes: int = 4_096
-    """Attributes of one element."""
+    """Attributes of one element, declarations of namespaces included."""
     name: int = 1_024
     """Bytes of a name, that of its namespace included."""
+    elements: int = 2**18
+    """Elements: where a document is tried as a tree, they take a hundred times their bytes."""
 
     def __post_init__(self) -> None:
-        for name, most in (("size", 2**30), ("depth", 2**20), ("attributes", 2**28)):
+        allowed = {"size": 2**30, "depth": 2**20, "attributes": 2**28, "elements": 2**28}
+        for name, most in allowed.items():
             if not 1 <= getattr(self, name) <= most:
                 raise ValueError(f"the limit {name!r} is a number from 1 to {most:,}")
 

@@ -18,11 +18,13 @@ from tidegate.documents.reading.handlers import (
     FINE,
     LEVEL,
     MORE_NAMES,
+    MOST_ELEMENTS,
     NAMESPACE,
     NO_ROOM,
     OPEN_TEXT,
     PLAIN_NAMES,
     STATUS,
+    STOP_ELEMENTS,
     TEXT_BYTES,
     TOP,
 )
@@ -58,6 +60,7 @@ SEPARATOR: Final = 18
 PLAIN: Final = 0
 NAMESPACES: Final = 1
 CARE: Final = 2
+CROWDED: Final = 3  # an element has too many attributes; it is not parsed
 
 
 @kernel
@@ -66,10 +69,12 @@ def survey(
     lengths: NDArray[np.int64],
     modes: NDArray[np.uint8],
     counts: NDArray[np.int64],
+    most: int,
 ) -> None:
     """Which mode each document needs, and at most how many tags, attributes and bytes there are.
 
-    `CARE` is for what does not begin as UTF-8, or has a document type declaration.
+    `CARE` is for what does not begin as UTF-8, or has a document type declaration. An element with
+    more than the most attributes is found here, because expat takes a microsecond for each of them.
     """
     for d in range(len(addresses)):
         address, length = addresses[d], lengths[d]
@@ -81,10 +86,58 @@ def survey(
         mode = NAMESPACES if _has_xmlns(address, min(length, _LOOKED_AT)) else PLAIN
         if _needs_care(address, length):
             mode = CARE
+        elif equals > most and is_crowded(address, length, most):
+            mode = CROWDED
         modes[d] = mode
         counts[0] += tags
         counts[1] += equals
         counts[2] += length
+
+
+@kernel
+def is_crowded(address: int, length: int, most: int) -> bool:
+    """Whether there is a tag with more attributes, of a document that is well-formed."""
+    i = 0
+    while i + 1 < length:
+        if get_byte(address, i) != 60:
+            i += 1
+            continue
+        byte = get_byte(address, i + 1)
+        if byte == 33 and i + 2 < length and get_byte(address, i + 2) == 45:
+            i = _behind(address, i + 4, length, 45, 45)
+        elif byte == 33 and i + 2 < length and get_byte(address, i + 2) == 91:
+            i = _behind(address, i + 9, length, 93, 93)
+        elif byte == 63:
+            i = _behind(address, i + 2, length, 0, 63)
+        else:
+            count, quote = 0, 0
+            while i < length and (quote or get_byte(address, i) != 62):
+                byte = get_byte(address, i)
+                if quote:
+                    if byte == quote:
+                        quote = 0
+                elif byte == 34 or byte == 39:
+                    quote = byte
+                elif byte == 61:
+                    count += 1
+                    if count > most:
+                        return True
+                i += 1
+    return False
+
+
+@kernel
+def _behind(address: int, i: int, length: int, first: int, second: int) -> int:
+    """The first place behind two bytes and a `>`; any will do for a first one that is 0."""
+    while i + 2 < length:
+        if (
+            get_byte(address, i + 2) == 62
+            and get_byte(address, i + 1) == second
+            and (not first or get_byte(address, i) == first)
+        ):
+            return i + 3
+        i += 1
+    return length
 
 
 @kernel
@@ -195,6 +248,7 @@ def parse(
             continue
         for i in range(ELEMENTS, TEXT_BYTES + 1):
             desk[-1 - i] = desk[i]  # what is kept if the document is refused
+        desk[STOP_ELEMENTS] = desk[ELEMENTS] + desk[MOST_ELEMENTS]
         desk[PLAIN_NAMES] = modes[d] == PLAIN
         error = NAMESPACE
         while error == NAMESPACE:

@@ -32,7 +32,7 @@ _BOMS: Final = (
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
 _DECLARATION: Final = re.compile(
-    rb"""<\?xml[ \t\r\n][^>]{0,200}?encoding[ \t\r\n]*=[ \t\r\n]*"""
+    rb"""<\?xml[ \t\r\n][^>]*?encoding[ \t\r\n]*=[ \t\r\n]*"""
     rb"""["']([A-Za-z][A-Za-z0-9._-]{0,40})["']"""
 )
 _SPACE: Final = re.compile(rb"[ \t\r\n]*")
@@ -42,6 +42,9 @@ _EXTERNAL: Final = re.compile(
     rb"""'[-a-zA-Z0-9 \r\n()+,./:=?;!*#@$_%]*'))[ \t\r\n]+(?:"[^"]*"|'[^']*')"""
 )
 _CLOSE: Final = re.compile(rb"[ \t\r\n]*>")
+_PASSED_OVER: Final = ((b"<!--", b"-->"), (b"<![CDATA[", b"]]>"), (b"<?", b"?>"))
+_QUOTED: Final = re.compile(rb"""\"[^"]*+\"|'[^']*+'""")
+_TAG: Final = re.compile(rb"""<[^"'>]*+(?:(?:\"[^"]*+\"|'[^']*+')[^"'>]*+)*+>""")
 _SUBSET: Final = re.compile(rb"[ \t\r\n]*\[")
 
 
@@ -79,6 +82,33 @@ def prepared(document: bytes, *, is_text: bool, most: int) -> bytes:
     return plain[: named.end()] + b" " * (end - named.end()) + plain[end:]
 
 
+def is_crowded(plain: bytes, most: int) -> bool:
+    """Whether an element has more attributes, declarations of namespaces included.
+
+    >>> is_crowded(b"<!-- <a b='' c=''> --><a b='c=d=e'/>", 1), is_crowded(b"<a b='' c=''/>", 1)
+    (False, True)
+    """
+    if plain.count(b"=") <= most:
+        return False
+    place = plain.find(b"<")
+    while place >= 0:
+        for start, end in _PASSED_OVER:
+            if plain.startswith(start, place):
+                stop = plain.find(end, place + len(start))
+                break
+        else:
+            tag = _TAG.match(plain, place)
+            stop = -1 if tag is None else tag.end()
+            if (
+                tag is not None
+                and len(tag[0]) > most
+                and _QUOTED.sub(b"", tag[0]).count(b"=") > most
+            ):
+                return True
+        place = -1 if stop < 0 else plain.find(b"<", stop)
+    return False
+
+
 def _doctype(plain: bytes) -> int | None:
     """Where the document type declaration starts, if there is one: before the first element."""
     place = 0
@@ -103,7 +133,7 @@ def _as_utf_8(document: bytes) -> bytes:
         raise UnreadableError("its encoding is UTF-32, which is not read")
     if sure in _WIDE:
         text = _decoded(document[start:], sure)
-        declared = _declared(text[:300].encode("utf-8", "replace"))
+        declared = _declared(text.partition("?>")[0].encode("utf-8", "replace"))
         if declared is not None and declared not in _WIDE:
             raise UnreadableError(f"it says that it is {declared}, and is UTF-16")
         return text.encode()

@@ -27,6 +27,7 @@ _SPARE_ROOM: Final = 64  # items that there is room for at least
 _REASONS: Final = {
     handlers.TOO_DEEP: "more than {0.depth:,} elements are in each other",
     handlers.TOO_MANY_ATTRIBUTES: "an element has more than {0.attributes:,} attributes",
+    handlers.TOO_MANY_ELEMENTS: "it has more than {0.elements:,} elements",
     handlers.LONG_NAME: "a name has more than {0.name:,} bytes",
     handlers.NO_ROOM: "there is no memory to read it",
 }
@@ -101,8 +102,10 @@ class Reader:
             most = self.limits.size
             refused[row] = f"it has {lengths[row]:,} bytes, and {most:,} are allowed"
         lengths[list(refused)] = 0
-        kernels.survey(addresses, lengths, modes, counts)
+        kernels.survey(addresses, lengths, modes, counts, self.limits.attributes)
         held = self._prepare(rows, addresses, lengths, modes, counts, refused)
+        for row in np.flatnonzero(modes == kernels.CROWDED).tolist():
+            refused[row] = self._reason(handlers.TOO_MANY_ATTRIBUTES, 0, 0)
         errors[[3 * row for row in refused]] = handlers.NO_ROOM
         starts = np.zeros(count + 1, np.int64)
         self._make_room(counts)
@@ -135,8 +138,10 @@ class Reader:
             data = np.frombuffer(plain or b" ", np.uint8)
             held.append(data)
             addresses[row], lengths[row] = data.ctypes.data, len(plain)
-            kernels.survey(addresses[row : row + 1], lengths[row : row + 1], modes[row:], counts)
-            modes[row] = kernels.NAMESPACES  # whatever it is
+            own, most = slice(row, row + 1), self.limits.attributes
+            kernels.survey(addresses[own], lengths[own], modes[own], counts, most)
+            is_crowded = kernels.is_crowded(data.ctypes.data, len(plain), most)
+            modes[row] = kernels.CROWDED if is_crowded else kernels.NAMESPACES
         return held
 
     def _parse(
@@ -152,6 +157,7 @@ class Reader:
         desk[handlers.MOST_LEVELS] = self.limits.depth
         desk[handlers.MOST_ATTRIBUTES] = self.limits.attributes
         desk[handlers.MOST_NAME] = self.limits.name
+        desk[handlers.MOST_ELEMENTS] = self.limits.elements
         desk[handlers.SALT] = expat.SALT
         done = 0
         while done < len(addresses):
