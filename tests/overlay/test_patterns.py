@@ -248,6 +248,16 @@ def test_refusals_of_events_and_filters() -> None:
         both.read(["words", "ab"])
 
 
+def test_a_text_says_that_branches_come_in_order() -> None:
+    template = KIND.template("ordered: //a[@k = $x][b][c]")
+    for f in (template.bind({"x": 1}), template.around({"x": 1}, [{"x": 2}])):
+        assert f.xpath.ordered
+        assert KIND.read(json.loads(json.dumps(KIND.plain(f)))) == f
+        assert f.matches("<a k='1'><b/><c/></a>")
+        assert not f.matches("<a k='1'><c/><b/></a>")
+    assert Several(Attributes(), KIND).parse("ordered: /a[b][c]").kind == "xml"
+
+
 def test_filters_of_two_kinds_have_nothing_to_do_with_each_other() -> None:
     attributes = Attributes()
     both = Several(attributes, KIND)

@@ -12,6 +12,12 @@ from tidegate.filters.literals import decode
 from tidegate.pipeline import Store
 from tidegate.pipeline.events.malformed import ERROR
 
+IN_ORDER = {
+    "ordered: //a[b][c]": "//a[b/following-sibling::c]",
+    "ordered: /*[*][b][@k]": "/*[@k][*/following-sibling::b]",
+    "ordered: //*[@m = $value][a][text()]": "//*[@m = $value][a/following-sibling::text()]",
+}
+"""Patterns whose branches come in order, and how XPath says so."""
 BROKEN = ("<a", "", "no document", "<a>&nbsp;</a>", "<!DOCTYPE a [<!ENTITY b 'c'>]><a/>")
 
 
@@ -47,6 +53,7 @@ def change(choice: random.Random, store: Store, there: set[str]) -> None:
                 Writer(choice).expression(),
                 f"//{name}[@{attribute} {choice.choice(OPERATORS)} $value]",
                 f"//{name}[. = $value] | /*/@{attribute}[. = $value]",
+                choice.choice(list(IN_ORDER)),
             ]
         )
         values = {"value": value} if "$" in text else {}
@@ -62,7 +69,8 @@ def wanted(store: Store, version: int, events: pa.RecordBatch) -> Counter[tuple[
         values = {name: decode(text) for name, text in row["parameters"]}
         if None in values.values():  # a comparison with it never holds; here, all are on it
             continue
-        ask = etree.XPath(f"boolean({row['filter']})", namespaces=NAMESPACES)
+        text = IN_ORDER.get(row["filter"], row["filter"])
+        ask = etree.XPath(f"boolean({text})", namespaces=NAMESPACES)
         given = {
             name: v if isinstance(v, str) else float(cast(float, v)) for name, v in values.items()
         }
