@@ -1,5 +1,6 @@
 """Documents and expressions at random, small enough that they have much to do with each other."""
 
+from collections.abc import Sequence
 from random import Random
 
 NAMES = ("a", "b", "c", "p:d")
@@ -52,10 +53,20 @@ def text(random: Random) -> str:
 class Writer:
     """Writes expressions of the whole language."""
 
-    def __init__(self, random: Random, *, values: bool = True, positions: bool = True) -> None:
+    def __init__(
+        self,
+        random: Random,
+        *,
+        values: bool = True,
+        positions: bool = True,
+        names: Sequence[str] = NAMES,
+        attributes: Sequence[str] = ATTRIBUTES,
+    ) -> None:
         self.random = random
         self.values = values
         self.positions = positions
+        self.names = names
+        self.attributes = attributes
 
     def chance(self, probability: float) -> bool:
         return self.random.random() < probability
@@ -81,10 +92,10 @@ class Writer:
     def step(self, depth: int, *, last: bool) -> str:
         kind = self.random.random()
         if last and kind < 0.12:
-            return "@" + self.random.choice(ATTRIBUTES) + self.tested()
+            return "@" + self.random.choice(self.attributes) + self.tested()
         if last and kind < 0.2:
             return "text()" + self.tested()
-        name = "*" if kind < 0.4 else self.random.choice(NAMES)
+        name = "*" if kind < 0.4 else self.random.choice(self.names)
         predicates = ""
         while depth and self.chance(0.3):
             predicates += f"[{self.predicate(depth - 1)}]"
