@@ -9,7 +9,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, TypeAlias, cast
+from typing import Any, Final, TypeAlias, cast
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +18,9 @@ from numpy.typing import NDArray
 from tidegate.documents.xpath import XPath, of_shape, parse_xpath
 from tidegate.engine.subscriptions.subscription import Id, Subscription
 from tidegate.filters.filter import Filter
+
+_BOUND: Final = 2**14
+"""Expressions that are kept for those who try them one by one, each some 3 KB."""
 
 Parameters: TypeAlias = Mapping[str, Any]
 _NO_PARAMETERS: Parameters = {}
@@ -47,7 +50,7 @@ def form_of(xpath: XPath) -> Form:
     return Form(text, named, ordered, tuple(xpath.values))
 
 
-@lru_cache(maxsize=1_024)
+@lru_cache(maxsize=_BOUND)
 def bound(form: Form, parameters: tuple[tuple[str, Any], ...]) -> XPath:
     """A form with its parameters bound."""
     read = form.xpath()
