@@ -22,6 +22,7 @@ _LEFT, _RIGHT, _TOP, _BOTTOM = 80, 30, 12, 52
 _HIGH: Final = 310  # of the plot with its axes, without the legend
 _LINE: Final = 21  # of the legend
 _LETTER: Final = 7.4  # the width of one, in the mean
+_BESIDE: Final = 32  # what is left of the ticks: the label of their axis, and room
 _FAINT: Final = 0.3
 
 
@@ -63,7 +64,8 @@ class _Frame:
 
     def __init__(self, across: Axis, up: Axis, places: dict[str, float]) -> None:
         self._across, self._up, self._places = across, up, places
-        room = (_WIDTH - _LEFT - _RIGHT) / max(1, len(places))
+        self.left = max(_LEFT, _BESIDE + _LETTER * max(len(text) for _, text in up.ticks))
+        room = (_WIDTH - self.left - _RIGHT) / max(1, len(places))
         longest = _LETTER * max((len(name) for name in places), default=0)
         self._slanted = longest > room
         self.below = 0.62 * longest if self._slanted else 0.0
@@ -71,7 +73,7 @@ class _Frame:
 
     def x(self, value: float | str) -> float:
         own = self._places[value] if isinstance(value, str) else value
-        return _LEFT + self._across.place(own) * (_WIDTH - _LEFT - _RIGHT)
+        return self.left + self._across.place(own) * (_WIDTH - self.left - _RIGHT)
 
     def y(self, value: float) -> float:
         return _TOP + (1 - self._up.place(value)) * (_HIGH - _TOP - _BOTTOM)
@@ -82,12 +84,12 @@ class _Frame:
         for value, text in self._up.ticks:
             y = self.y(value)
             parts.append(
-                f'<path d="M{_LEFT} {y:.1f}H{_WIDTH - _RIGHT}" stroke="currentColor" '
-                f'stroke-opacity=".15"/><text x="{_LEFT - 6}" y="{y + 5:.1f}" '
+                f'<path d="M{self.left:.0f} {y:.1f}H{_WIDTH - _RIGHT}" stroke="currentColor" '
+                f'stroke-opacity=".15"/><text x="{self.left - 6:.0f}" y="{y + 5:.1f}" '
                 f'text-anchor="end" fill="currentColor">{escape(text)}</text>'
             )
         for value, text in self._across.ticks:
-            x = _LEFT + self._across.place(value) * (_WIDTH - _LEFT - _RIGHT)
+            x = self.left + self._across.place(value) * (_WIDTH - self.left - _RIGHT)
             where = f'x="{x:.1f}" y="{bottom + 20}" text-anchor="middle"'
             if self._slanted:
                 turned = f"translate({x + 4:.1f} {bottom + 15}) rotate(-40)"
@@ -98,9 +100,9 @@ class _Frame:
             )
         middle = (_TOP + bottom) / 2
         parts.append(
-            f'<path d="M{_LEFT} {_TOP}V{bottom}H{_WIDTH - _RIGHT}" fill="none" '
+            f'<path d="M{self.left:.0f} {_TOP}V{bottom}H{_WIDTH - _RIGHT}" fill="none" '
             'stroke="currentColor"/>'
-            f'<text x="{(_LEFT + _WIDTH - _RIGHT) / 2}" y="{bottom + 42 + self.below:.0f}" '
+            f'<text x="{(self.left + _WIDTH - _RIGHT) / 2:.0f}" y="{bottom + 42 + self.below:.0f}" '
             f'text-anchor="middle" fill="currentColor">{escape(plot.x_label)}</text>'
             f'<text transform="translate(15 {middle}) rotate(-90)" text-anchor="middle" '
             f'fill="currentColor">{escape(plot.y_label)}</text>'
