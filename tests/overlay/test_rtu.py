@@ -16,6 +16,7 @@ from tests.overlay.test_xroute import HazyWords, hazy_words
 from tests.overlay.words import WordKind, Words
 from tests.overlay.world import World
 from tidegate.overlay.filter import Filter
+from tidegate.overlay.messages import Change, Send
 from tidegate.overlay.policy.covering import Covering
 
 
@@ -92,6 +93,111 @@ def test_the_story_of_two_producers() -> None:
     assert (s["S1"], 1, 1) in told(net, "N1", "P1")[0]
     assert (s["S2"], 1, 0) in told(net, "N1", "N2")[0]
     assert tables(net) == as_in_4_11
+
+
+# The nets of the stories: what each node hangs on, but for the first one; and their names.
+ONE_PRODUCER = [0, 1, 2, 2, 2], ("P", "N3", "N1", "C1", "C2", "C3")
+TWO_PRODUCERS = [0, 1, 2], ("P1", "N1", "N2", "P2")
+
+
+class Story:
+    """What the brokers of a world do when subscriptions come and go as in the thesis."""
+
+    def __init__(self, where: tuple[list[int], tuple[str, ...]], **named: str) -> None:
+        parents, names = where
+        self._names = {name: f"b{number}" for number, name in enumerate(names)}
+        self.world = World(WordKind(), CHOICES["xroute"], parents, advertisements=False)
+        self.s = {name: Words(frozenset(words)) for name, words in named.items()}
+        self._standing: list[tuple[str, str, Any]] = []
+
+    def register(self, home: str, name: str) -> None:
+        own = self.world.subscribe(f"{self._names[home]}.0", self.s[name])
+        self._standing.append((home, name, own))
+        self.world.settle()
+
+    def cancel(self, home: str, name: str) -> None:
+        (own,) = [own for *who, own in self._standing if who == [home, name]]
+        self.world.cancel(own)
+        self.world.settle()
+
+    def table(self, node: str, link: str) -> dict[str, tuple[int, int]]:
+        """T of a link at a node: of each subscription there, x and z."""
+        known = entries(self.world, self._names[link], self._names[node])
+        names: dict[Filter, str] = {f: name for name, f in self.s.items()}
+        return {names[f]: (counts.own, counts.behind) for f, counts in known.items()}
+
+    def said(self, start: str, end: str) -> Change:
+        """The last change that went from a node to another one."""
+        changes = [
+            effect.message
+            for broker, effect in self.world.effects
+            if broker == self._names[start] and isinstance(effect, Send)
+            if effect.link == self._names[end] and isinstance(effect.message, Change)
+        ]
+        return changes[-1]
+
+
+def test_brokers_do_what_examples_2_and_3_tell() -> None:
+    story = Story(ONE_PRODUCER, S1="ab", S2="a", S3="c", S4="acd")
+    for home, name in (("C2", "S2"), ("C2", "S2"), ("C2", "S2"), ("C1", "S1"), ("C3", "S3")):
+        story.register(home, name)
+    before = {"S1": (1, 3), "S3": (1, 0)}
+    assert story.table("N1", "C2") == {"S2": (3, 0)}
+    assert story.table("N3", "N1") == story.table("P", "N3") == before
+    story.register("C2", "S4")
+    assert story.table("N1", "C2") == {"S4": (1, 3)}  # S2 is substituted at C2, represented at N1
+    assert story.table("N1", "C1") == {"S1": (1, 0)}
+    assert story.table("N3", "N1") == story.table("P", "N3") == {"S1": (1, 0), "S4": (1, 4)}
+    story.cancel("C2", "S4")
+    assert story.table("N1", "C2") == {"S2": (3, 0)}
+    assert story.table("N3", "N1") == story.table("P", "N3") == before
+    for start, end in (("N1", "N3"), ("N3", "P")):  # S4 goes, S1 stands for 3 more, S3 is back
+        told = story.said(start, end)
+        assert [(entry.filter, *entry.counts) for entry in told.add] == [(story.s["S3"], 1, 0)]
+        assert [each.counts for each in told.recount] == [(1, 3)]
+        assert len(told.remove) == 1
+
+
+def test_brokers_do_what_the_story_of_two_producers_tells() -> None:
+    story = Story(TWO_PRODUCERS, S1="ab", S2="a", S3="abc", S4="abd")
+    story.register("N2", "S1")
+    story.register("N1", "S2")
+    as_in_4_11 = {
+        ("N1", "N2"): {"S1": (1, 0)},
+        ("P1", "N1"): {"S1": (1, 1)},
+        ("N2", "N1"): {"S2": (1, 0)},
+        ("P2", "N2"): {"S1": (1, 1)},
+    }
+
+    def tables() -> dict[tuple[str, str], dict[str, tuple[int, int]]]:
+        return {link: story.table(*link) for link in as_in_4_11}
+
+    assert tables() == as_in_4_11
+    story.register("N2", "S3")
+    assert tables() == {
+        ("N1", "N2"): {"S3": (1, 1)},
+        ("P1", "N1"): {"S3": (1, 2)},
+        ("N2", "N1"): {"S2": (1, 0)},
+        ("P2", "N2"): {"S3": (1, 2)},
+    }
+    story.register("N1", "S4")
+    both = story.table("P2", "N2")
+    assert (both["S3"][0], both["S4"][0]) == (1, 1)
+    assert sum(x + z for x, z in both.values()) == 4
+    assert story.table("N2", "N1") == {"S4": (1, 1)}
+    story.cancel("N2", "S3")
+    assert tables() == {
+        ("N1", "N2"): {"S1": (1, 0)},
+        ("P1", "N1"): {"S4": (1, 2)},
+        ("N2", "N1"): {"S4": (1, 1)},
+        ("P2", "N2"): {"S4": (1, 2)},
+    }
+    story.cancel("N1", "S4")
+    (back,) = story.said("N1", "P1").add
+    assert (back.filter, *back.counts) == (story.s["S1"], 1, 1)
+    (back,) = story.said("N1", "N2").add
+    assert (back.filter, *back.counts) == (story.s["S2"], 1, 0)
+    assert tables() == as_in_4_11
 
 
 Step = tuple[int, int]
