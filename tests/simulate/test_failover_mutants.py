@@ -55,6 +55,20 @@ class BufferLast(Stream):
         return super().unacknowledged[::-1]
 
 
+class BufferLater(Stream):
+    """Goes on with what is new when it is greeted, and sends what it has kept some other time."""
+
+    def greeted(self, hello: Hello, life: int) -> bool:
+        afresh = super().greeted(hello, life)
+        self._held_back = not afresh
+        return afresh
+
+    @property
+    def unacknowledged(self) -> list[Numbered]:
+        held_back, self._held_back = getattr(self, "_held_back", False), False
+        return [] if held_back else super().unacknowledged
+
+
 def silent_parent() -> None:
     """A parent is suspected, wrongly, and the only backup is dead: nothing is missed."""
     net = settled({"c": ["n"]})
@@ -102,7 +116,9 @@ def lost_changes() -> None:
         net.run()
     net.mend("b0", "b1")
     net.run()
-    publish_everywhere(net, [3, 23, 43])
+    client.subscribe(between(70, 75))
+    net.run()
+    publish_everywhere(net, [3, 23, 43, 73])
 
 
 MUTANTS: list[tuple[object, str, type, Callable[[], None]]] = [
@@ -110,6 +126,7 @@ MUTANTS: list[tuple[object, str, type, Callable[[], None]]] = [
     (broker_module, "Ties", NoFarewell, wrong_suspicion),
     (broker_module, "Failover", BelievesAll, asking_each_other),
     (link_module, "Stream", BufferLast, lost_changes),
+    (link_module, "Stream", BufferLater, lost_changes),
 ]
 
 
