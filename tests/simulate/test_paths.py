@@ -44,11 +44,15 @@ def layered(ways: int, layers: int, roots: int = 1, *, random: Random | None = N
 
 
 def network(
-    topology: Topology, policy: str = "covering", *, advertisements: bool = False
+    topology: Topology,
+    policy: str = "covering",
+    *,
+    advertisements: bool = False,
+    kept: bool = False,
 ) -> Network:
     setup = Setup(LinkModel(0.01), tick=0.1, memory=4)
-    offers = Settings(advertisements=advertisements)
-    return Network(topology, KIND, Choice(policy), offers, setup, FREE)
+    own = Settings(advertisements=advertisements, keep_events=kept)
+    return Network(topology, KIND, Choice(policy), own, setup, FREE)
 
 
 def populate(net: Network) -> None:
@@ -63,14 +67,17 @@ def populate(net: Network) -> None:
 
 
 class Masked:
-    """A network in which fewer routers fail at once than there are ways."""
+    """A network in which fewer routers fail at once than there are ways; or any number of them,
+    where events are kept.
+    """
 
-    def __init__(self, seed: int, policy: str, *, advertisements: bool) -> None:
+    def __init__(self, seed: int, policy: str, *, advertisements: bool, kept: bool = False) -> None:
         self.random = random = Random(seed)
-        self.ways = random.randint(2, 3)
-        shape = layered(self.ways, random.randint(1, 2), random.randint(1, 2), random=random)
-        self.network = network(shape, policy, advertisements=advertisements)
+        ways = random.randint(2, 3)
+        shape = layered(ways, random.randint(1, 2), random.randint(1, 2), random=random)
+        self.network = network(shape, policy, advertisements=advertisements, kept=kept)
         self.routers = [name for name in shape.names if name.startswith("l")]
+        self._most = len(self.routers) if kept else ways - 1
         populate(self.network)
 
     def live(self) -> None:
@@ -90,9 +97,9 @@ class Masked:
             client.cancel(self.random.choice(list(client.wanted)))
 
     def _fail_and_publish(self) -> None:
-        """Fewer failures than there are ways, of routers and links, long or short, at any time."""
+        """So many failures at most, of routers and links, long or short, at any time."""
         random, net = self.random, self.network
-        failing = random.sample(self.routers, random.randint(0, self.ways - 1))
+        failing = random.sample(self.routers, random.randint(0, self._most))
         plan: dict[int, list[tuple[str, str | None, bool]]] = {}
         for name in failing:
             other = random.choice([None, *net.nodes[name].outgoing])
@@ -114,7 +121,8 @@ class Masked:
 
     def _repair(self, name: str, other: str | None) -> None:
         if other is None:
-            self.network.restart(name, memory=self.random.random() < 0.6)
+            keeps_its_memory = self.random.random() < 0.6 or self.network.settings.keep_events
+            self.network.restart(name, memory=keeps_its_memory)
         else:
             self.network.mend(name, other)
 
@@ -128,11 +136,28 @@ def test_nothing_is_missed_during_failures_and_nothing_comes_twice(
     masked = Masked(seed, policy, advertisements=advertisements)
     masked.live()
     totals = count(masked.network).totals
-    assert (totals["missed"], totals["duplicated"]) == (0, 0)
+    assert (totals["missed"], totals["early"], totals["duplicated"]) == (0, 0, 0)
     assert totals["published"] > 20
     check_like_fresh(masked.network, policy)
     publish_everywhere(masked.network, range(0, 31, 3))
     check_counts(masked.network)
+
+
+@pytest.mark.slow
+@settings(max_examples=500 if LONG else 15)
+@given(seed=st.integers(0, 10**9), policy=st.sampled_from(POLICIES), advertisements=st.booleans())
+def test_with_events_that_are_kept_all_ways_may_fail_at_once(
+    seed: int, policy: str, advertisements: bool
+) -> None:
+    """What comes late comes on several ways, once."""
+    masked = Masked(seed, policy, advertisements=advertisements, kept=True)
+    masked.live()
+    masked.network.run(masked.network.now + 2)  # what was sent again while nobody answered
+    masked.network.run()
+    totals = count(masked.network).totals
+    assert (totals["missed"], totals["early"], totals["duplicated"]) == (0, 0, 0)
+    assert totals["owed"] == totals["notifications"]
+    check_like_fresh(masked.network, policy)
 
 
 def check_like_fresh(net: Network, policy: str) -> None:
