@@ -1,7 +1,8 @@
 """A broker in a process of its own that writes to disk, and is killed.
 
 The test is its client and its neighbour, over a socket. Whenever the process is killed, another one
-takes its place, with what is on disk. **Boundaries** are the moments between two effects, and
+takes its place, with what is on disk. Its policy is `xroute`, whose neighbours are told the most.
+**Boundaries** are the moments between two effects, and
 between the steps in which a file is written and made safe; a process can be told at which of them
 it kills itself, or it is killed at any time.
 """
@@ -11,6 +12,7 @@ import pickle
 import signal
 import socket
 import struct
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from random import Random
@@ -20,6 +22,7 @@ from tests.overlay.words import WORDS, WordKind, Words
 from tidegate.network import journal
 from tidegate.network.disk import Disk
 from tidegate.overlay.broker import Broker
+from tidegate.overlay.counts import Counts
 from tidegate.overlay.messages import (
     Acknowledge,
     Advertise,
@@ -34,9 +37,11 @@ from tidegate.overlay.messages import (
     Send,
     Tick,
 )
+from tidegate.overlay.policy import Choice
 from tidegate.overlay.storage import Keeper
 
 KIND = WordKind()
+POLICY = Choice("xroute")
 EVERY = 5  # inputs after which a snapshot is taken
 SEGMENT = 400  # bytes after which a segment is full
 
@@ -97,9 +102,9 @@ def serve(folder: Path, connection: socket.socket, fatal: int | None, act: Act) 
     for name in ("fsync", "replace", "unlink"):
         setattr(os, name, boundaries.around(getattr(os, name)))
     with Disk(folder, "b", KIND, SEGMENT) as disk:
-        keeper = Keeper.recall(disk, EVERY, KIND)
+        keeper = Keeper.recall(disk, EVERY, KIND, POLICY)
         began = keeper is None
-        keeper = keeper or Keeper.begin(Broker("b", KIND), disk, EVERY)
+        keeper = keeper or Keeper.begin(Broker("b", KIND, POLICY), disk, EVERY)
         broker = keeper.broker
 
         def do(effect: Effect) -> None:
@@ -149,12 +154,30 @@ def _exactly(connection: socket.socket, length: int) -> bytes:
 
 def history(seed: int, length: int) -> list[Change]:
     """What a client asks for, one change after the other."""
-    random, wanted, found = Random(seed), set[int](), []
+    random, wanted, found = Random(seed), dict[int, int](), []
     for seq in range(1, length + 1):
-        gone = [x for x in sorted(wanted) if random.random() < 0.4]
-        f = Words(frozenset(random.sample(WORDS, random.randint(1, 3))))
-        wanted = (wanted - set(gone)) | {seq}
-        found.append(Change(seq, (Entry(seq, f),), (), tuple(gone)))
+        gone = [x for x in wanted if random.random() < 0.4]
+        sizes = {x: size for x, size in wanted.items() if x not in gone}
+        moved = [Entry(x, _drawn(random, sizes[x])) for x in sizes if random.random() < 0.2]
+        wanted = {**sizes, seq: random.randint(1, 3)}
+        new = Entry(seq, _drawn(random, wanted[seq]))
+        found.append(Change(seq, (new,), tuple(moved), tuple(gone)))
+    return found
+
+
+def _drawn(random: Random, size: int) -> Words:
+    return Words(frozenset(random.sample(WORDS, size)))
+
+
+def standing(changes: list[Change]) -> dict[int, Words]:
+    """What is wanted after all of them."""
+    found: dict[int, Words] = {}
+    for change in changes:
+        for entry in (*change.add, *change.update):
+            assert isinstance(entry.filter, Words)
+            found[entry.id] = entry.filter
+        for own in change.remove:
+            del found[own]
     return found
 
 
@@ -260,9 +283,7 @@ def _talk(connection: socket.socket, ends: Ends, random: Random) -> int:
     put(connection, None)
     wanted, refused, passed = get(connection)
     assert refused == 0, "something was applied twice"
-    gone = {own for change in ends.changes for own in change.remove}
-    asked = {entry.id: entry.filter for change in ends.changes for entry in change.add}
-    assert wanted == {own: f for own, f in asked.items() if own not in gone}
+    assert wanted == standing(ends.changes)
     assert isinstance(passed, int)
     return passed
 
@@ -272,9 +293,9 @@ def _listen(connection: socket.socket, ends: Ends) -> None:
         ends.hear(effect)
 
 
-def forwarded(told: list[Change | Advertise]) -> dict[int, Words]:
-    """What a neighbour knows that was told this, each message once."""
-    found: dict[int, Words] = {}
+def forwarded(told: list[Change | Advertise]) -> dict[int, tuple[Words, Counts]]:
+    """What a neighbour knows that was told this, each message once: filters, and their counts."""
+    found: dict[int, tuple[Words, Counts]] = {}
     for message in told:
         if isinstance(message, Advertise):
             continue
@@ -282,18 +303,24 @@ def forwarded(told: list[Change | Advertise]) -> dict[int, Words]:
         for entry in message.add:
             assert entry.id not in found, "something was applied twice"
             assert isinstance(entry.filter, Words)
-            found[entry.id] = entry.filter
+            found[entry.id] = entry.filter, entry.counts
+        for entry in message.update:
+            assert isinstance(entry.filter, Words)
+            found[entry.id] = entry.filter, found[entry.id][1]
+        for each in message.recount:
+            found[each.id] = found[each.id][0], each.counts
         for own in message.remove:
             del found[own]
     return found
 
 
 def check(ends: Ends) -> None:
-    """The neighbour knows the filters that no other one covers, of those that the client wants."""
-    gone = {own for change in ends.changes for own in change.remove}
-    entries = [entry for change in ends.changes for entry in change.add if entry.id not in gone]
-    filters = {entry.filter for entry in entries if isinstance(entry.filter, Words)}
-    maximal = {f for f in filters if not any(g != f and g.covers(f) for g in filters)}
-    known = forwarded(ends.told)
-    assert set(known.values()) == maximal
+    """The neighbour knows the filters that no other one covers, of those that the client wants,
+    how often each is wanted, and how many want anything.
+    """
+    wanted = Counter(standing(ends.changes).values())
+    maximal = {f for f in wanted if not any(g != f and g.covers(f) for g in wanted)}
+    known = forwarded(ends.told).values()
+    assert {f: counts.own for f, counts in known} == {f: wanted[f] for f in maximal}
     assert len(known) == len(maximal)
+    assert sum(counts.all for _, counts in known) == wanted.total()
