@@ -1,6 +1,7 @@
 """What neighbours may say about parents, ways and events that are kept, true or not."""
 
 import json
+from collections import deque
 
 import pytest
 
@@ -121,6 +122,88 @@ def test_who_lies_about_acknowledgements_does_not_become_the_parent() -> None:
     broker.handle("b", Acknowledge(2))
     assert broker.ties.failover.parent == "b"
     assert "p" not in broker.routing.links
+
+
+class Ring:
+    """Brokers of which each has the next one for its parent, so that nobody is the root.
+
+    Each has a client, which is called as the broker is, in capitals.
+    """
+
+    def __init__(self, names: str) -> None:
+        self.brokers = {
+            name: Broker(
+                name,
+                WordKind(),
+                settings=Settings(patience=2, upstream=Parents(names[i - len(names) + 1])),
+            )
+            for i, name in enumerate(names)
+        }
+        self.given: list[tuple[str, str, int]] = []
+        self._up: set[frozenset[str]] = set()
+        self._waiting: deque[tuple[str, str, Input]] = deque()
+        for i, name in enumerate(names):
+            self.hear(name, name.upper(), LinkUp(client=True))
+            self._connect(name, names[i - len(names) + 1])
+
+    def _connect(self, one: str, other: str) -> None:
+        if frozenset((one, other)) not in self._up:
+            self._up.add(frozenset((one, other)))
+            self._waiting += [
+                (one, other, LinkUp(client=False)),
+                (other, one, LinkUp(client=False)),
+            ]
+
+    def _disconnect(self, one: str, other: str) -> None:
+        if frozenset((one, other)) in self._up:
+            self._up.discard(frozenset((one, other)))
+            pair = {one, other}
+            self._waiting = deque(x for x in self._waiting if {x[0], x[1]} != pair)
+            self._waiting += [(one, other, LinkDown()), (other, one, LinkDown())]
+
+    def hear(self, name: str, link: str, came: Input) -> None:
+        """Let something come in, and all that follows from it happen, if that ends."""
+        self._waiting.append((name, link, came))
+        for _ in range(1_000):
+            if not self._waiting:
+                return
+            here, there, what = self._waiting.popleft()
+            for effect in self.brokers[here].handle(there, what):
+                if isinstance(effect, Connect):
+                    self._connect(here, effect.link)
+                elif isinstance(effect, Disconnect):
+                    self._disconnect(here, effect.link)
+                elif isinstance(effect, Deliver):
+                    self.given.append((effect.link, effect.publisher, effect.number))
+                elif isinstance(effect, Send) and frozenset((here, effect.link)) in self._up:
+                    self._waiting.append((effect.link, here, effect.message))
+        raise AssertionError("something goes round in circles")
+
+    def parents(self) -> dict[str, str]:
+        """Who has somebody above."""
+        above = {name: broker.ties.failover for name, broker in self.brokers.items()}
+        return {n: x.parent for n, x in above.items() if x is not None and x.parent is not None}
+
+
+@pytest.mark.parametrize("names", ["ab", "abc", "cab", "abcd"])
+def test_brokers_whose_parents_form_a_circle_open_it(names: str) -> None:
+    """Each knows its own file only, so they notice it by the ways that they are told."""
+    ring = Ring(names)
+    for seq, name in enumerate(names, 1):
+        ring.hear(name, name.upper(), Change(1, add=(Entry(seq, ANY),)))
+    for tick in range(1, 25):
+        for name in names:
+            ring.hear(name, "", Tick())
+        above = ring.parents()
+        for name in names:
+            seen = [name]
+            while seen[-1] in above:
+                seen.append(above[seen[-1]])
+                assert len(seen) <= len(names), f"a circle: {seen}"
+            ring.hear(name, name.upper(), Publish(tick, {"word": "a"}))
+        assert len(set(ring.given)) == len(ring.given), "an event came twice"
+    assert len(above) == len(names) - 1
+    assert {n for _, _, n in ring.given} == set(range(1, 25))
 
 
 def test_a_snapshot_in_the_middle_of_a_failover_has_the_same_future() -> None:

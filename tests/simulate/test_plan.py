@@ -48,6 +48,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({}, "topology.brokers names no broker"),
     ({"a": {}, "b": {}}, "one broker has no parent, the root, not 2"),
     ({"a": {"parent": "b"}, "b": {"parent": "a"}}, "not 0"),
+    ({"r": {}, "a": {"parent": "b"}, "b": {"parent": "a"}}, "the links form a circle"),
     ({"r": {}, "a": {"parent": "z"}}, "a link ends at 'z'"),
     ({"r": {}, "a": {"parent": "r", "backups": ["z"]}}, "there is no broker 'z'"),
     ({"r": {}, "a": {"parent": "r", "backup": ["r"]}}, "topology.brokers.a.backups is meant"),
