@@ -8,9 +8,16 @@ from tests.network.live import until
 from tests.network.test_live import One, play
 from tidegate.errors import SubscriptionError
 from tidegate.network.client import connect
+from tidegate.network.control_frames import control_frame
+from tidegate.network.driver import Driver
+from tidegate.network.frames import Frames
 from tidegate.network.limits import Limits
 from tidegate.network.metrics import prometheus
 from tidegate.network.status import status
+from tidegate.overlay.attributes import Attributes
+from tidegate.overlay.broker import Broker
+from tidegate.overlay.messages import Acknowledge, Change, Entry, Hello, Message, Restart
+from tidegate.overlay.policy import Choice
 from tidegate.overlay.settings import Settings
 
 LINE = re.compile(r'(tidegate_\w+)\{((?:\w+="(?:[^"\\\n]|\\.)*",?)*)\} (\d+(?:\.\d+(?:e-\d+)?)?)')
@@ -65,3 +72,45 @@ def test_metrics_say_what_has_happened() -> None:
         assert found["tidegate_batch_events_sum", own] == 3
 
     play(story())
+
+
+def test_a_broker_that_counts_tells_how_much_of_what_came_was_news() -> None:
+    kind = Attributes()
+    driver = Driver(Broker("a", kind, Choice("xroute")), None, Limits(), lambda link, data: None)
+    own = 'broker="a"'
+
+    def came(link: str, message: Message) -> None:
+        (frame,) = Frames(2**20).feed(control_frame(message, kind))
+        driver.heard(link, frame)
+        driver.perform()
+
+    def said() -> dict[tuple[str, str], float]:
+        return read(prometheus(driver.status(lambda link: dict.fromkeys(FARES, 0))))
+
+    driver.up("ann", client=True)
+    driver.up("b", client=False)
+    came("b", Hello(1, 0, 0))
+    cheap = kind.parse("price < 10")
+    came("b", Change(1, (Entry(1, cheap),)))
+    came("ann", Change(1, (Entry(1, cheap), Entry(2, cheap), Entry(3, kind.parse("price > 9")))))
+    came("ann", Change(2, remove=(1,)))
+    found = said()
+    for name, sort, count in (
+        ("registrations", "new", 2),
+        ("registrations", "supplementary", 1),
+        ("registrations", "duplicate", 1),
+        ("cancellations", "partial", 1),
+        ("cancellations", "total", 0),
+    ):
+        assert found[f"tidegate_{name}_total", f'{own},sort="{sort}"'] == count
+    assert found["tidegate_questions_total", own] > 0
+    assert found["tidegate_recovery_seconds", own] == 0
+    driver.handle(Restart())
+    driver.up("b", client=False)
+    came("b", Hello(1, 1, 0))
+    assert driver.recovery == 0  # b has not acknowledged what was sent again
+    came("b", Acknowledge(driver.broker.routing.links["b"].stream.sent))
+    assert said()["tidegate_recovery_seconds", own] == driver.recovery > 0
+
+
+FARES = ("waiting", "full", "credits", "given")

@@ -55,6 +55,7 @@ from tidegate.overlay.messages import (
     Publish,
     Refuse,
     RefuseRows,
+    Restart,
     Send,
     SendRows,
     Told,
@@ -62,6 +63,7 @@ from tidegate.overlay.messages import (
 from tidegate.overlay.pairs import Rows
 from tidegate.overlay.row_names import RowNames
 from tidegate.overlay.storage import Keeper
+from tidegate.overlay.work import ENDS, NEWS
 
 _OfOneLink = Persist | Send | Deliver | Connect | Disconnect | SendRows | RefuseRows
 Sender = Callable[[str, Sequence[bytes]], None]
@@ -87,6 +89,8 @@ class Driver:
         self._effects: list[Effect] = []
         self._restricted: dict[str, Restricted] = {}
         self._answers: list[tuple[str, bytes]] = []  # to be sent behind the effects
+        self.recovery = 0.0  # seconds from the start until all neighbours had been told everything
+        self._recovering: float | None = None  # since when they have not been
 
     # -- links
 
@@ -156,6 +160,8 @@ class Driver:
     def handle(self, came: Input) -> None:
         """Tell the broker what comes in on no link."""
         self.take_events()
+        if isinstance(came, Restart) and self.broker.routing.neighbours:
+            self._recovering = perf_counter()
         self._handle("", came)
 
     def take_events(self) -> None:
@@ -311,6 +317,10 @@ class Driver:
             frames.setdefault(link, []).append(data)
         for link, parts in frames.items():
             self._send(link, parts)
+        if self._recovering is not None:
+            neighbours = self.broker.routing.neighbours
+            if all(link.ready and not link.stream.unacknowledged for link in neighbours):
+                self.recovery, self._recovering = perf_counter() - self._recovering, None
 
     @property
     def due(self) -> bool:
@@ -390,6 +400,10 @@ class Driver:
             "refused": dict(self.refused),
             "undelivered": tally.undelivered,
             "repeated": tally.repeated,
+            "registrations": {sort: getattr(tally, sort) for sort in NEWS},
+            "cancellations": {sort: getattr(tally, sort) for sort in ENDS},
+            "questions": self.broker.work.questions,
+            "recovery seconds": self.recovery,
         }
 
     def status_frame(self, fares: Fares) -> bytes:

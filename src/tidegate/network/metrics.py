@@ -58,6 +58,14 @@ def _lines(found: Mapping[str, Any]) -> Iterator[str]:
     yield from _batches(own, found["batches"], counted.get("events in", 0))
     refused = [({**own, "reason": sort}, n) for sort, n in found["refused"].items()]
     yield from _family("refused_total", "counter", "What was refused.", refused)
+    for name, what in _REGISTERED:
+        sorts = [({**own, "sort": sort}, n) for sort, n in found[name].items()]
+        yield from _family(f"{name}_total", "counter", what, sorts)
+    asked = [(own, found["questions"])]
+    yield from _family("questions_total", "counter", "Questions who covers whom.", asked)
+    took = [(own, found["recovery seconds"])]
+    what = "Time after a restart until all neighbours had been told everything."
+    yield from _family("recovery_seconds", "gauge", what, took)
     links = [
         ({**own, "link": link["name"], "to": "client" if link["client"] else "broker"}, link)
         for link in found["links"]
@@ -75,6 +83,11 @@ _COUNTERS: Final = (
     ("messages_out_total", "messages out", "Messages that are no events and were sent."),
     ("slow_cut_total", "cut", "Connections that were cut because they did not read."),
     ("slow_dropped_total", "dropped", "Events that were dropped for clients that did not read."),
+)
+
+_REGISTERED: Final = (
+    ("registrations", "Registrations, by how much of them was news; where they are counted."),
+    ("cancellations", "Cancellations, of a count or of an entry; where they are counted."),
 )
 
 _OF_LINKS: Final = (

@@ -1,6 +1,12 @@
 """What has a broker done, in units that do not depend on the machine, and what has it noticed?"""
 
 from dataclasses import dataclass
+from typing import Final
+
+NEWS: Final = ("duplicate", "supplementary", "new")
+"""How much of a registration is news, from the least to the most; see `registrations`."""
+ENDS: Final = ("partial", "total")
+"""What a cancellation is: of a count, or of an entry."""
 
 
 @dataclass(slots=True)
