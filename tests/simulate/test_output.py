@@ -182,6 +182,31 @@ def test_a_report_shows_the_totals() -> None:
     assert "missed" in shown
     for name in ("b0", "b1", "b2", "b3"):
         assert name in shown
+    assert "recovery" not in shown
+
+
+def test_a_report_shows_how_long_brokers_took_to_recover_and_what_was_news() -> None:
+    net = network(line(3), "xroute")
+    ann, bob = net.client("ann", "b0"), net.client("bob", "b1")
+    for client, high in ((ann, 9), (ann, 9), (bob, 9), (ann, 5)):
+        client.subscribe(between(1, high))
+        net.run()
+    net.crash("b1")
+    ann.subscribe(between(1, 7))
+    net.run()
+    net.restart("b1")
+    net.run()
+    console = Console(width=100, record=True, file=io.StringIO())
+    report(count(net), console)
+    shown = console.export_text()
+    rows = [line.split() for line in shown.splitlines() if line.startswith(("b0 ", "b1 ", "b2 "))]
+    # Duplicate, supplementary, new, and cancelled: b1 has one of bob's own, and hears of all.
+    assert [row[1:5] for row in rows[3:6]] == [
+        ["1", "1", "3", "0"],
+        ["3", "1", "1", "0"],
+        ["4", "0", "1", "0"],
+    ]
+    assert "40.0 ms at most, of b1" in shown
 
 
 def run(*arguments: str) -> tuple[int, str]:

@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from tidegate.overlay.work import ENDS, NEWS
 from tidegate.simulate.counters import BrokerCounters, LaneCounters, Result
 
 _ROWS_SHOWN: Final = 32  # rows
@@ -46,6 +47,10 @@ def _summary(result: Result) -> Table:
         ("dropped by full queues", f"{totals['saturated']:,}"),
         ("messages lost on links", f"{totals['lost']:,}"),
     ]
+    slowest = max(result.brokers, key=lambda broker: broker.recovery)
+    if slowest.recovery:
+        told = f"{_ms(slowest.recovery)} at most, of {escape(slowest.name)}"
+        rows.append(("recovery after crashes", told))
     if totals["missed"] is None:
         rows.append(("missed, duplicated", "not checked"))
     else:
@@ -85,17 +90,16 @@ def _brokers(result: Result) -> Table:
 
 def _registrations(result: Result) -> Table | None:
     """How much of what clients registered was news, where that was counted."""
-    kinds = ("duplicate", "supplementary", "new", "partial", "total")
     brokers = _largest(result)
-    if not any(x.tally[kind] for x in result.brokers for kind in kinds):
+    if not any(x.tally[kind] for x in result.brokers for kind in (*NEWS, *ENDS)):
         return None
     table = _table(
         _title("registrations", len(brokers), len(result.brokers), "the largest tables"),
         *("broker", "duplicate", "supplementary", "new", "cancelled", "totally", "questions"),
     )
     for x in brokers:
-        cancelled = x.tally["partial"] + x.tally["total"]
-        known = [x.tally[kind] for kind in kinds[:3]]
+        cancelled = sum(x.tally[kind] for kind in ENDS)
+        known = [x.tally[kind] for kind in NEWS]
         counts = _counts((*known, cancelled, x.tally["total"], x.work["questions"]))
         table.add_row(escape(x.name), *counts)
     return table
