@@ -173,6 +173,26 @@ def test_a_broker_that_has_moved_and_fails_itself(memory: bool) -> None:
     check(net)
 
 
+def test_a_parent_that_was_left_is_asked_again_by_one_that_has_forgotten_that() -> None:
+    """It is out of reach at first, and the only backup is dead."""
+    net = settled({"c": ["b"]})
+    net.crash("m")
+    wait(net)
+    net.restart("m")
+    wait(net)
+    assert parents(net)["c"] == "b"
+    net.cut("c", "m")
+    net.die("b")
+    net.crash("c")
+    net.restart("c", memory=False)
+    wait(net)
+    assert not net.nodes["c"].broker.routing.neighbours
+    net.mend("c", "m")
+    wait(net)
+    assert parents(net)["c"] == "m"
+    check(net)
+
+
 def test_two_failures_at_once_are_mended_one_after_the_other() -> None:
     net = settled({"m": ["b"], "c": ["n"], "d": ["a", "n"]})
     net.die("a")

@@ -38,13 +38,16 @@ def test_once_quiet_all_is_as_in_a_new_network(
 
 
 FAILED_ONCE = [
-    (5, "xroute", True),  # a neighbour that was just greeting was forgotten
-    (40, "covering", False),
-    (10_409, "xroute", False),  # numbers of a stream were taken for those of the one before
+    (5, "xroute", True, 18),  # a neighbour that was just greeting was forgotten
+    (40, "covering", False, 18),
+    (10_409, "xroute", False, 18),  # numbers of a stream were taken for those of the one before
+    (1, "covering", False, 24),  # a parent was asked once, and no more
 ]
 
 
-@pytest.mark.parametrize(("seed", "policy", "advertisements"), FAILED_ONCE)
-def test_schedules_that_have_failed_once(seed: int, policy: str, advertisements: bool) -> None:
-    network = replay(seed, policy, advertisements)
+@pytest.mark.parametrize(("seed", "policy", "advertisements", "steps"), FAILED_ONCE)
+def test_schedules_that_have_failed_once(
+    seed: int, policy: str, advertisements: bool, steps: int
+) -> None:
+    network = replay(seed, policy, advertisements, steps=steps)
     check_like_fresh(network, policy)

@@ -144,9 +144,10 @@ class Failover(Tree):
         known = self._known.known
         for place in range(len(known)):
             name = known[(self._turn + place) % len(known)]
-            if name != self.parent and name not in links:
-                self.candidate, self._asked, self._offered_way = name, 0, ()
+            if name not in links:
                 self._turn = (self._turn + place + 1) % len(known)
+                if name != self.parent:  # which was left, or never reached: it stays the parent
+                    self.candidate, self._asked, self._offered_way = name, 0, ()
                 return name
         return None
 
