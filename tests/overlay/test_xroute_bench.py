@@ -46,11 +46,33 @@ def test_the_network_is_as_before_when_what_was_registered_is_cancelled() -> Non
     for _ in range(30):
         overlay.register(*consumers.draw())
     before, counted = overlay.tables(), overlay.counted()
-    kind, own, _ = overlay.register_timed(0, consumers.draw()[1])
-    assert kind in ("duplicate", "supplementary", "new")
+    own, told = overlay.register_timed(0, consumers.draw()[1])
+    assert told.seconds > 0
     assert (overlay.counted(), counted) == (31, 30)
     overlay.cancel(0, own)
     assert (overlay.tables(), overlay.counted()) == (before, counted)
+
+
+def test_consumer_nodes_stand_beside_64_routers() -> None:
+    overlay = Overlay("xroute")
+    assert len(overlay.brokers) == 64 + len(overlay.homes) == 64 + 24
+    for home in overlay.homes:
+        assert len(overlay.brokers[home].routing.neighbours) == 1
+
+
+def test_every_kind_of_registration_occurs_on_the_way() -> None:
+    """Of one pattern: at a consumer node, at its neighbour at the same router, and again there."""
+    overlay, f = Overlay("xroute"), Consumers(seed=5).draw()[1]
+    routers = [overlay.brokers[home].routing.neighbours[0].name for home in overlay.homes]
+    shared = next(router for router in routers if routers.count(router) > 1)
+    one, other, *_ = (i for i, router in enumerate(routers) if router == shared)
+    kinds = [
+        [kind for kind, _ in overlay.register_timed(consumer, f)[1].kinds]
+        for consumer in (one, other, other)
+    ]
+    assert set(kinds[0]) == {"new"}
+    assert kinds[1] == ["new", "supplementary", *["duplicate"] * (len(kinds[0]) - 2)]
+    assert kinds[2] == ["duplicate"] * len(kinds[0])
 
 
 def test_failures_on_a_small_scale(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,9 +1,10 @@
 """What do the routers of the thesis do, without links between them?
 
 64 brokers in a transit-stub network with only a queue between them, one producer that advertises
-every document, and 24 consumers at the edge (Chand, "Large scale diffusion of information in
-Publish/Subscribe systems", 2005, section 6.2.3); what consumers register there, and the CPU times
-of brokers.
+every document, and 24 consumer nodes at the edge, which are brokers, too (Chand, "Large scale
+diffusion of information in Publish/Subscribe systems", 2005, section 6.2.3); what consumers
+register there, and the CPU times of brokers. Which routers have consumer nodes is drawn, so some
+have several: line 2191 of the text says no more than "at the edges".
 
 Patterns end in a named element at least three nodes deep, `//` counted as one (the *m* of Table
 6.1): the generator of the thesis is not printed, and where patterns may end in `*`, one of the
@@ -12,11 +13,11 @@ first thousand covers all others, which its tables exclude.
 
 import re
 import time
-from collections import deque
-from collections.abc import Iterable, Iterator
+from collections import Counter, deque
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from random import Random
-from typing import Final
+from typing import Final, NamedTuple
 
 from tidegate.lab.workloads.dtds import news
 from tidegate.lab.workloads.xml_patterns import PatternChoices, PatternSource
@@ -35,23 +36,39 @@ from tidegate.overlay.pattern_filter import PatternFilter
 from tidegate.overlay.patterns import Patterns
 from tidegate.overlay.policy import Choice
 from tidegate.overlay.settings import Settings
+from tidegate.overlay.work import NEWS
 from tidegate.simulate.size import Sizes
 from tidegate.simulate.topology import transit_stub
 
 LEAST: Final = 3  # nodes above and at a leaf
 
 
+class Told(NamedTuple):
+    """What it took to tell all brokers of something: CPU seconds of all of them, and of each that
+    took it for a registration, and for which kind of them.
+    """
+
+    seconds: float
+    kinds: list[tuple[str, float]]
+
+
 @dataclass
 class Way:
-    """What became of a document: whom it was delivered to, and how long routers took."""
+    """What became of a document: whom it was delivered to, and how long routers took.
+
+    Consumer nodes, whose tables are the same by all protocols, have no part in that.
+    """
 
     delivered: dict[int, set[int]] = field(default_factory=dict)
-    delays: list[float] = field(default_factory=list)  # of each consumer that it reached
+    delays: list[float] = field(default_factory=list)  # until it reached each consumer node
     busiest: float = 0.0
 
 
 class Overlay:
-    """64 brokers, a producer at one of them, and 24 consumers at leaves."""
+    """64 routers, a producer at one of them, and 24 consumer nodes at some that have one neighbour.
+
+    Each consumer node has one client, which registers for all of its consumers.
+    """
 
     CONSUMERS = 24
 
@@ -61,23 +78,26 @@ class Overlay:
         self._sizes = Sizes(self.kind)
         topology = transit_stub(1, 4, 3, 5, seed=8)
         settings = Settings(advertisements=True)
-        self.brokers = {
-            name: Broker(name, self.kind, Choice(policy), settings) for name in topology.names
-        }
-        ends: dict[str, int] = dict.fromkeys(topology.names, 0)
-        for edge in topology.edges:
-            ends[edge.first] += 1
-            ends[edge.second] += 1
+        links = [(edge.first, edge.second) for edge in topology.edges]
+        ends = Counter(end for link in links for end in link)
+        edge_routers = [name for name in topology.names if ends[name] == 1]
         self.producer = topology.names[0]
-        self.homes = sorted(ends, key=lambda name: (ends[name], name))[: self.CONSUMERS]
+        self.homes = [f"consumers{number}" for number in range(self.CONSUMERS)]
+        self._consumer_nodes = {name: number for number, name in enumerate(self.homes)}
+        draw = Random(8)
+        links += [(draw.choice(edge_routers), home) for home in self.homes]
+        self.brokers = {
+            name: Broker(name, self.kind, Choice(policy), settings)
+            for name in (*topology.names, *self.homes)
+        }
         self._waiting: deque[tuple[str, str, Message | LinkUp]] = deque()
         self._seqs = [0] * self.CONSUMERS
         self._next = 0
         self._number = 0
         self.registered: list[dict[int, PatternFilter]] = [{} for _ in self.homes]
-        for edge in topology.edges:
-            self._waiting.append((edge.first, edge.second, LinkUp(client=False)))
-            self._waiting.append((edge.second, edge.first, LinkUp(client=False)))
+        for one, other in links:
+            self._waiting.append((one, other, LinkUp(client=False)))
+            self._waiting.append((other, one, LinkUp(client=False)))
         for name in (*self.homes, self.producer):
             self._waiting.append((name, "client", LinkUp(client=True)))
         self._settle()
@@ -89,10 +109,7 @@ class Overlay:
 
     def register(self, consumer: int, f: PatternFilter) -> int:
         """Register a pattern; its id."""
-        self._next += 1
-        self.registered[consumer][self._next] = f
-        self._change(consumer, Change(self._seq(consumer), add=(Entry(self._next, f),)))
-        return self._next
+        return self.register_timed(consumer, f)[0]
 
     def register_many(self, registered: Iterable[tuple[int, PatternFilter]]) -> None:
         """Register patterns at consumers, those of one in one message."""
@@ -104,23 +121,17 @@ class Overlay:
         for consumer, own in entries.items():
             self._change(consumer, Change(self._seq(consumer), add=tuple(own)))
 
-    def register_timed(self, consumer: int, f: PatternFilter) -> tuple[str, int, float]:
-        """What a registration is to its consumer's broker, its id, and how long it takes."""
-        tally = self.brokers[self.homes[consumer]].tally
-        kinds = ("duplicate", "supplementary", "new")
-        before = [getattr(tally, kind) for kind in kinds]
-        start = time.process_time()
-        own = self.register(consumer, f)
-        seconds = time.process_time() - start
-        (kind,) = (k for k, was in zip(kinds, before, strict=True) if getattr(tally, k) > was)
-        return kind, own, seconds
+    def register_timed(self, consumer: int, f: PatternFilter) -> tuple[int, Told]:
+        """Register a pattern; its id, and what that took."""
+        self._next += 1
+        self.registered[consumer][self._next] = f
+        told = self._change(consumer, Change(self._seq(consumer), add=(Entry(self._next, f),)))
+        return self._next, told
 
     def cancel(self, consumer: int, own: int) -> float:
-        """Cancel a registration; how long that takes."""
+        """Cancel a registration; the seconds that all brokers take for that."""
         del self.registered[consumer][own]
-        start = time.process_time()
-        self._change(consumer, Change(self._seq(consumer), remove=(own,)))
-        return time.process_time() - start
+        return self._change(consumer, Change(self._seq(consumer), remove=(own,))).seconds
 
     def any_of(self, random: Random) -> tuple[int, int, PatternFilter]:
         """A registration at random."""
@@ -138,11 +149,13 @@ class Overlay:
             start = time.process_time()
             effects = self.brokers[name].handle(link, came)
             took = time.process_time() - start
-            way.busiest = max(way.busiest, took)
+            if name not in self._consumer_nodes:
+                way.busiest = max(way.busiest, took)
+            else:
+                way.delays.append(before)
             for effect in effects:
                 if isinstance(effect, Deliver):
-                    way.delivered[self.homes.index(name)] = set(effect.subscriptions)
-                    way.delays.append(before + took)
+                    way.delivered[self._consumer_nodes[name]] = set(effect.subscriptions)
                 elif isinstance(effect, Send) and isinstance(effect.message, Publish):
                     waiting.append((effect.link, name, effect.message, before + took))
         return way
@@ -158,12 +171,12 @@ class Overlay:
         return {consumer: own for consumer, own in found.items() if own}
 
     def tables(self, *, homes: bool = False) -> list[int]:
-        """How many filters the routers have that have some; those with consumers, or the others."""
+        """How many filters the routers have that have some; or the consumer nodes."""
         found = []
         for name, broker in self.brokers.items():
             links = broker.routing.links
             filters = {f for link in links for f in broker.routing.wanted.of(link).values()}
-            if filters and (name in self.homes) is homes:
+            if filters and (name in self._consumer_nodes) is homes:
                 found.append(len(filters))
         return found
 
@@ -182,23 +195,32 @@ class Overlay:
         self._seqs[consumer] += 1
         return self._seqs[consumer]
 
-    def _change(self, consumer: int, change: Change) -> None:
+    def _change(self, consumer: int, change: Change) -> Told:
         self._waiting.append((self.homes[consumer], "client", change))
-        self._settle()
+        return self._settle()
 
-    def _settle(self) -> None:
+    def _settle(self) -> Told:
+        whole, kinds = 0.0, list[tuple[str, float]]()
         while self._waiting:
             name, link, came = self._waiting.popleft()
-            for message, to in self._sent(name, link, came):
-                if isinstance(message, Change):
-                    self.changes += 1
-                    self.bytes += self._sizes.of(message)
-                self._waiting.append((to, name, message))
+            tally = self.brokers[name].tally
+            before = [getattr(tally, kind) for kind in NEWS]
+            start = time.process_time()
+            effects = self.brokers[name].handle(link, came)
+            took = time.process_time() - start
+            whole += took
+            for kind, was in zip(NEWS, before, strict=True):
+                kinds += [(kind, took)] * (getattr(tally, kind) - was)
+            for effect in effects:
+                if isinstance(effect, Send) and effect.link != "client":
+                    self._say(effect.message, name, effect.link)
+        return Told(whole, kinds)
 
-    def _sent(self, name: str, link: str, came: Message | LinkUp) -> Iterator[tuple[Message, str]]:
-        for effect in self.brokers[name].handle(link, came):
-            if isinstance(effect, Send) and effect.link != "client":
-                yield effect.message, effect.link
+    def _say(self, message: Message, start: str, end: str) -> None:
+        if isinstance(message, Change):
+            self.changes += 1
+            self.bytes += self._sizes.of(message)
+        self._waiting.append((end, start, message))
 
 
 class Consumers:
