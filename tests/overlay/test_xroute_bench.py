@@ -79,8 +79,10 @@ def test_failures_on_a_small_scale(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(xroute_failures, "POPULATIONS", (20,))
     monkeypatch.setattr(xroute_failures, "CRASHES", (5,))
     monkeypatch.setattr(xroute_failures, "RECORDS", 3)
+    monkeypatch.setattr(xroute_failures, "BURST", 2)
+    monkeypatch.setattr(xroute_failures, "REGISTERED", 2)
     found = list(xroute_failures.run(Consumers(seed=6)))
-    assert len(found) == 6
+    assert len(found) == 12
     assert all(figure.ours > 0 for figure in found)
     assert found[-1].baseline is not None
 

@@ -109,6 +109,7 @@ class Deployment:
             tree(backups), kind, Choice("xroute"), settings, Setup(check="off"), costs
         )
         self.reached: dict[str, float] = {}  # brokers that have handed on an event, and when
+        self.handed = 0.0  # when the last event was
         self._random = Random(7)
         self._consumers = consumers
         self._clients = [
@@ -162,6 +163,25 @@ class Deployment:
         self.net.run()
         return took, way(homes()[self._clients.index(client)])
 
+    # -- the least and the most
+
+    def wildcards(self) -> list[float]:
+        """How long it takes a consumer of each node to register what matches everything, in ms."""
+        return [self._until_told(partial(client.subscribe, "/*")) for client in self._clients]
+
+    def burst(self, documents: Sequence[str]) -> float:
+        """The seconds from the first of many events, published at once, to the last delivery."""
+        began = self.net.now
+        for document in documents:
+            self._producer.publish(document)
+        self.net.run()
+        return self.handed - began
+
+    def register_burst(self, home: str, texts: Sequence[str]) -> float:
+        """The seconds until all is told of many patterns, registered at once at a node."""
+        client = self._clients[homes().index(home)]
+        return self._until_told(lambda: [client.subscribe(text) for text in texts]) / 1e3
+
     # -- failures
 
     def crash(self, router: str, seconds: int) -> float:
@@ -204,6 +224,7 @@ class Deployment:
     def _hand(self, home: str, _: Event, owns: tuple[int, ...]) -> None:
         if owns:
             self.reached.setdefault(home, self.net.now)
+            self.handed = self.net.now
 
     def _until_told(self, what: Callable[[], object]) -> float:
         """Do something; the time until the last change arrives that it brings about, in ms."""
