@@ -7,6 +7,7 @@ events is a question for the engine's index (`attribute_batches`).
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from tidegate.engine.primitives.gc_pause import put_off
 from tidegate.filters import filter as language
 from tidegate.filters.notation import read_tree, spell_tree
 from tidegate.filters.schema import Schema
@@ -41,9 +42,11 @@ class AttributeIndex:
     @property
     def structure(self) -> FilterStructure:
         """Where filters are kept, with all of them in it."""
-        for number in self._waiting:
-            self._structure.add(number, self._filters[number].filter)
-        self._waiting.clear()
+        if self._waiting:
+            with put_off(len(self._waiting)):
+                for number in self._waiting:
+                    self._structure.add(number, self._filters[number].filter)
+            self._waiting.clear()
         return self._structure
 
     def add(self, number: int, f: Filter, /) -> None:

@@ -14,6 +14,7 @@ source shares the filter, none has the new one already, and the shape stays.
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final, TypeAlias
 
+from tidegate.engine.primitives.gc_pause import put_off
 from tidegate.overlay.counts import ONCE, Counts
 from tidegate.overlay.difference import Difference, Watch
 from tidegate.overlay.filter import Filter, Plain
@@ -141,7 +142,8 @@ class Sources:
         if self._known is None:
             if not self._distinct:
                 return None
-            self._known = {known: number for number, known in self.filters.items()}
+            with put_off(len(self.filters)):
+                self._known = {known: number for number, known in self.filters.items()}
         return self._known.get(f)
 
     def _put(self, number: int, f: Filter) -> None:
