@@ -10,6 +10,7 @@ import pytest
 
 from tests.network.live import ANY, crash, until
 from tidegate.errors import TidegateError
+from tidegate.network import server as server_module
 from tidegate.network.address import Address
 from tidegate.network.client import Client, connect
 from tidegate.network.disk import Disk
@@ -183,6 +184,31 @@ def test_of_two_paths_one_is_enough_and_nothing_comes_twice(tmp_path: Path) -> N
             assert await handed(subscription, 40) == Counter(range(50, 90))
             for each in (ann, eve):
                 await each.close()
+
+    asyncio.run(live())
+
+
+def test_a_restored_broker_gets_its_filters_ready_little_by_little(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What they mean is worked out for the first subscription that is compared with them, else."""
+    monkeypatch.setattr(server_module, "_RIPENED", 9)
+    upstream = {"r": Parents(), "a": Parents("r")}
+
+    async def live() -> None:
+        async with Above(tmp_path, upstream) as net:
+            ann = await net.client("ann", "a")
+            await ann.subscribe_many("x < :p AND y = :p", [{"p": i} for i in range(30)])
+            await until(lambda: net.wanted_at("r", "a") == 30)
+            await ann.close()
+            keeper = net.servers["a"].driver._keeper
+            assert keeper is not None
+            keeper.storage.keep(keeper.broker.snapshot())  # what is handled again is compared
+            await net.kill("a")
+            await net.start("a")
+            filters = net.broker("a").routing.wanted.of("ann").values()
+            assert len(filters) == 30
+            await until(lambda: all(f.filter.known_form is not None for f in filters))  # type: ignore[attr-defined]
 
     asyncio.run(live())
 

@@ -177,3 +177,41 @@ def test_a_broker_restored_from_many_does_what_the_other_does(
         change = Change(102 + number, (added,), (), (6 + number * 2,))
         assert other.handle("ann", change) == one.handle("ann", change)
     assert json.loads(json.dumps(other.snapshot())) == json.loads(json.dumps(one.snapshot()))
+
+
+def known(broker: Broker) -> list[bool]:
+    """Of which filters a broker knows what they mean."""
+    filters = broker.routing.wanted.of("ann").values()
+    return [f.filter.known_form is not None for f in filters if isinstance(f, AttributeFilter)]
+
+
+def test_what_filters_mean_can_be_worked_out_little_by_little_and_changes_nothing() -> None:
+    kind, text = Attributes(), "symbol = :s AND price < :p"
+    broker = Broker("a", kind)
+    for link, client in (("ann", True), ("b", False)):
+        broker.handle(link, LinkUp(client))
+    wanted = kind.parse_many(text, {"s": ["A", "B"] * 10, "p": [*range(20)]})
+    broker.handle("ann", Change(1, tuple(Entry(own, f) for own, f in enumerate(wanted))))
+    snapshot = json.loads(json.dumps(broker.snapshot()))
+    restored = Broker.restore(snapshot, kind)
+    assert not any(known(restored))
+    steps = restored.ripening()
+    for _ in range(3):
+        next(steps)
+    assert sum(known(restored)) == 3
+    restored.handle("ann", Change(2, remove=(5,)))
+    assert sum(1 for _ in steps) == 17
+    assert all(known(restored))
+    broker.handle("ann", Change(2, remove=(5,)))
+    more = Change(3, (Entry(99, kind.parse(text, s="B", p=50)),))
+    assert restored.handle("ann", more) == broker.handle("ann", more)
+    assert restored.snapshot() == broker.snapshot()
+
+
+@pytest.mark.parametrize("policy", ["simple", "flood"])
+def test_a_broker_that_compares_nothing_has_nothing_to_work_out(policy: str) -> None:
+    kind = Attributes()
+    broker = Broker("a", kind, Choice(policy))
+    broker.handle("ann", LinkUp(client=True))
+    broker.handle("ann", Change(1, (Entry(1, kind.parse("price < 5")),)))
+    assert not list(Broker.restore(broker.snapshot(), kind, Choice(policy)).ripening())

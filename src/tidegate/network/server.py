@@ -24,7 +24,8 @@ import asyncio
 import contextlib
 import random
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any, Final
 
 from tidegate.errors import FrameError, LinkError, StorageError, TidegateError
@@ -56,6 +57,8 @@ from tidegate.overlay.upstream import Parents, Paths
 TICK: Final = 1.0  # seconds
 _FIRST_PAUSE: Final = 0.1  # seconds before a neighbour is dialed again
 _LONGEST_PAUSE: Final = 10.0
+_RIPENING: Final = 0.02  # seconds between one time that restored filters are got ready and the next
+_RIPENED: Final = 50  # filters at a time, some milliseconds
 _PARTING: Final = 2.0  # seconds that connections have to send what is left when a broker stops
 
 
@@ -136,6 +139,7 @@ class Server:
         for link in self.driver.broker.routing.links.values():
             if link.client:
                 loop.call_later(self.limits.keep, self._forget, link.name)
+        loop.call_later(_RIPENING, self._ripen, self.driver.broker.ripening())
         self._round()
         self._tasks = [asyncio.create_task(self._keep_time()), asyncio.create_task(self._beat())]
         for name, address in self._neighbours.items():
@@ -368,6 +372,11 @@ class Server:
             self._take_events()
             self.driver.forget(link)
             self._round()
+
+    def _ripen(self, steps: Iterator[None]) -> None:
+        """Get a few of the restored filters ready, and go on in a while."""
+        if not self._stopped.is_set() and sum(1 for _ in islice(steps, _RIPENED)) == _RIPENED:
+            asyncio.get_running_loop().call_later(_RIPENING, self._ripen, steps)
 
     # -- rounds
 

@@ -25,7 +25,7 @@ what it goes by. After that, `Restart` takes all links for down; when they come 
 both sides what the other one has missed.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import astuple, fields
 from typing import Any, ClassVar, Final
 
@@ -155,6 +155,17 @@ class Broker:
     def seen(self, publisher: str) -> int:
         """The last number of a publisher, as far as it is known."""
         return self.events.newest(publisher)
+
+    def ripening(self) -> Iterator[None]:
+        """Work out what the filters of a restored broker mean, one at each step.
+
+        The first subscription that has to be compared with them would do so for all at once. This
+        can be given up at any time, and changes nothing.
+        """
+        if self.routing.neighbours and self.policy.compares:
+            for f in [f for _, f in self.routing.wanted.by_age()]:
+                hash(f)
+                yield
 
     def handle(self, link: str, came: Input) -> list[Effect]:
         """What to do about something that came in on a link, in order.

@@ -164,6 +164,11 @@ class Choice:
         return self.name == "flood"
 
     @property
+    def compares(self) -> bool:
+        """Whether filters are compared with each other, for what to forward of them."""
+        return self.name not in ("simple", "flood")
+
+    @property
     def counts(self) -> bool:
         """Whether neighbours are told how many registrations each filter stands for."""
         return self.name == "xroute"
