@@ -15,6 +15,7 @@ from tests.overlay.world import World
 from tidegate.errors import TidegateError
 from tidegate.overlay.counts import Counts
 from tidegate.overlay.filter import Filter
+from tidegate.overlay.messages import Change, Send
 from tidegate.overlay.policy import Choice
 from tidegate.overlay.policy.forest import Forest
 
@@ -108,6 +109,27 @@ def test_xroute_forwards_what_covering_does(parents: list[int], actions: list[Ac
             yield set(world.brokers[receiver].routing.wanted.of(sender).values())
 
     assert list(forwarded("xroute")) == list(forwarded("covering"))
+
+
+def counted(policy: str) -> int:
+    """How many counts are told in a history with filters that are registered twice and covered."""
+    world = World(words().kind, CHOICES[policy], [0, 1, 1], advertisements=False)
+    for client in world.clients:
+        for letters in ("a", "ab", "ab"):
+            world.subscribe(client, Words(frozenset(letters)))
+    world.settle()
+    changes = [
+        effect.message
+        for _, effect in world.effects
+        if isinstance(effect, Send) and isinstance(effect.message, Change)
+    ]
+    return sum(len(c.recount) + sum(entry.counted for entry in c.add) for c in changes)
+
+
+def test_only_xroute_tells_counts() -> None:
+    told = {policy: counted(policy) for policy in CHOICES}
+    assert told.pop("xroute") > 20
+    assert set(told.values()) == {0}
 
 
 def test_a_registration_travels_to_everyone_if_only_as_a_count() -> None:
