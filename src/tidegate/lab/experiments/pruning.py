@@ -290,7 +290,7 @@ LINE = Experiment(
     "Five brokers in a line: memory, events over links and time as tables are pruned.",
     ("Table 3", "Fig. 6", "Fig. 7"),
     line,
-    {"small": _line(300, 200, 60), "paper": _line(50_000, 20_000, 2_000)},
+    {"small": _line(300, 200, 60), "paper": _line(200_000, 20_000, 2_000)},
     frozenset({"cpu", "faster"}),
     (
         Plot(
