@@ -245,17 +245,25 @@ class Driver:
             return
         if isinstance(message, Publish):
             raise FrameError("events travel in frames of events")
-        if isinstance(message, Change) and self._is_client(link):
-            most = self._limits.subscriptions
-            if len(self.broker.routing.wanted.of(link)) + len(message.add) > most:
-                reason = f"a client may have {most:,} subscriptions"
-                self._refuse_change(link, Change, message.seq, reason)
+        if isinstance(message, Change | Advertise) and self._is_client(link):
+            reason = self._too_many(link, message)
+            if reason is not None:
+                self._refuse_change(link, type(message), message.seq, reason)
                 return
         own = self._restricted.get(link)
         if own is not None and isinstance(message, Change | Advertise):
             self._restrict(link, own, message)
         else:
             self._handle(link, message)
+
+    def _too_many(self, link: str, asked: Told) -> str | None:
+        """Why a client cannot have so many filters, if it cannot."""
+        most, of = self._limits.subscriptions, type(asked)
+        before = 0 if asked.whole else len(self._registered(link, of)) - len(asked.remove)
+        if before + len(asked.add) <= most:
+            return None
+        what = "subscriptions" if of is Change else "advertisements"
+        return f"a client may have {most:,} {what}"
 
     def _restrict(self, link: str, own: Restricted, message: Told) -> None:
         """Let the broker have what a client may have of what it asks for."""
