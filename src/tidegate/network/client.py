@@ -55,6 +55,8 @@ _CREDITS: Final = 2**20  # bytes of deliveries that may come before those that c
 _HANDSHAKE: Final = 10.0  # seconds that a broker may take to answer
 _FIRST_PAUSE: Final = 0.05  # seconds before it connects again
 _LONGEST_PAUSE: Final = 5.0
+_REASONS: Final = 100  # that are remembered
+_REFUSED: Final = "the broker has refused it"
 _PLACE_TAKEN: Final = "another connection has taken its place"
 
 
@@ -82,7 +84,7 @@ class Client:
         self.name: Final = name
         self.kind: Kind = Attributes()  # the broker's, once that has said it
         self._chosen = "" if kind is None else kind.name
-        self.refused: Final[deque[str]] = deque(maxlen=100)  # why events were not taken
+        self.refused: Final[deque[str]] = deque(maxlen=_REASONS)  # why events were not taken
         self._address = address
         self._tls = None if tls is None else tls.for_client()
         self._token = token
@@ -131,11 +133,12 @@ class Client:
         self, subscription: Subscription, f: Filter | str, /, **parameters: Any
     ) -> None:
         """Give a subscription another filter, or other values, without a gap."""
-        before = len(self._client.refused)
+        refusals = self._client.refusals
+        refusals.pop(subscription.id, None)
         self._client.change(subscription.id, f, **parameters)
         await self._settle()
-        if len(self._client.refused) > before:
-            raise SubscriptionError(self._client.refused[-1])
+        if subscription.id in refusals:
+            raise SubscriptionError(refusals.pop(subscription.id))
 
     async def cancel(self, subscription: Subscription) -> None:
         """Want something no more."""
@@ -153,7 +156,7 @@ class Client:
         own = self._client.advertise(f)
         await self._settle()
         if own not in self._client.offered:
-            raise SubscriptionError(self._client.refused[-1])
+            raise SubscriptionError(self._client.refusals.pop(own, _REFUSED))
         return own
 
     async def _subscribed(self, owns: list[int]) -> list[Subscription]:
@@ -162,9 +165,10 @@ class Client:
         await self._settle()
         wanted = self._client.wanted
         if not all(own in wanted for own in owns):
+            why = [self._client.refusals.pop(own, _REFUSED) for own in owns]
             for own in owns:
                 self._subscriptions.pop(own, None)
-            raise SubscriptionError(self._client.refused[-1])
+            raise SubscriptionError(why[0])
         return found
 
     # -- what it publishes
@@ -400,7 +404,9 @@ class Client:
     # -- waiting
 
     async def _settle(self) -> None:
-        await self._until(lambda: self._client.settled)
+        """Wait until the broker has answered all that it was told so far."""
+        said = self._client.said
+        await self._until(lambda: self._client.answered(said))
 
     async def _until(self, done: Callable[[], bool]) -> None:
         while not done():

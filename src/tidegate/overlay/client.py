@@ -32,7 +32,7 @@ from tidegate.filters.values import Constant
 from tidegate.overlay.conversation import Conversation, Told
 from tidegate.overlay.difference import Difference
 from tidegate.overlay.filter import Event, Filter
-from tidegate.overlay.messages import EMPTY, Advertise, Change, Message
+from tidegate.overlay.messages import EMPTY, Advertise, Change, Message, Refuse
 from tidegate.overlay.strategy import check_strategy, steps
 from tidegate.overlay.template import Language
 from tidegate.overlay.variable import Binding, Variable
@@ -99,6 +99,7 @@ class Client:
         self.updates: Final = check_strategy(updates)
         self.spurious = 0  # events for a subscription that the filter in force rejects
         self.twice = 0  # events that came for several entries of a subscription
+        self.refusals: dict[int, str] = {}  # of what was not taken, by id: why it was not, at last
         self.overtaken = False  # whether events may still come from before an answer that has come
         self._language = language
         self._conversation = Conversation(wire.send)
@@ -242,8 +243,11 @@ class Client:
     def hear(self, message: Message) -> None:
         """Its broker has answered."""
         refused = self._conversation.hear(message)
-        if isinstance(refused, Change):
-            self._fall_back(refused)
+        if refused is not None and isinstance(message, Refuse):
+            if isinstance(refused, Change):
+                self._fall_back(refused, message.reason)
+            else:
+                self.refusals.update((entry.id, message.reason) for entry in refused.add)
         if self._leaving and self._is_in_order:
             for entry in self._leaving:
                 if entry not in self._conversation.wanted:
@@ -253,6 +257,15 @@ class Client:
     def subscription_of(self, entry: int) -> int | None:
         """The subscription that an entry is for, or was a moment ago."""
         return self._owners.get(entry)
+
+    @property
+    def said(self) -> int:
+        """How many changes it has told its broker."""
+        return self._conversation.said
+
+    def answered(self, said: int) -> bool:
+        """Whether its broker has answered the first so many of them."""
+        return self._conversation.answered(said)
 
     @property
     def settled(self) -> bool:
@@ -403,12 +416,13 @@ class Client:
             self._leaving += outdated
             self._conversation.tell(Change, Difference(remove=outdated))
 
-    def _fall_back(self, refused: Change) -> None:
+    def _fall_back(self, refused: Change, reason: str) -> None:
         """Have what the broker has, where a message said else that it has refused."""
         told = self._conversation.wanted
         named = [*(entry.id for entry in (*refused.add, *refused.update)), *refused.remove]
         self._leaving += [entry for entry in named if entry not in told]
         for own in dict.fromkeys(self._owners[entry] for entry in named):
+            self.refusals[own] = reason
             entries = [e for e, owner in self._owners.items() if owner == own and e in told]
             known = self._subscriptions.get(own)
             if not entries:

@@ -52,12 +52,23 @@ class Conversation:
         self._kept: deque[_Kept] = deque()
         self._heard = 0  # the number of the last delivery
         self._refused_seqs: set[int] = set()  # those of them that were refused
+        self._count = 0  # messages told by `tell`
+        self._unanswered = 0  # of them
         self._accepted: dict[type, dict[int, Filter]] = {Change: {}, Advertise: {}}
 
     @property
     def settled(self) -> bool:
         """Whether the broker has answered everything, so that it has what was last told."""
         return not self._kept
+
+    @property
+    def said(self) -> int:
+        """How many changes of what is wanted, or offered, have been told."""
+        return self._count
+
+    def answered(self, said: int) -> bool:
+        """Whether the broker has answered the first so many of them."""
+        return said <= self._count - self._unanswered
 
     def tell(self, message: type[Change] | type[Advertise], difference: Difference) -> None:
         """Tell how what is wanted, or offered, has changed."""
@@ -68,6 +79,8 @@ class Conversation:
             tuple(difference.remove),
         )
         _follow(self._told(told), told)
+        self._count += 1
+        self._unanswered += 1
         self._tell(told)
 
     def publish(self, number: int, event: Event) -> None:
@@ -111,6 +124,7 @@ class Conversation:
             if isinstance(kept, Publish) or not (kept.whole or kept.seq in self._refused_seqs)
         ]
         self._kept.clear()
+        self._unanswered = sum(not isinstance(kept, Publish) for kept in pending)
         self._refused_seqs.clear()
         self._seq = heard
         wanted, offered = (_entries(self._accepted[kind]) for kind in (Change, Advertise))
@@ -123,6 +137,7 @@ class Conversation:
     def _accept(self, answered: _Kept) -> None:
         if isinstance(answered, Publish):
             return
+        self._unanswered -= not answered.whole
         if answered.seq in self._refused_seqs:
             self._refused_seqs.discard(answered.seq)
         else:
