@@ -34,6 +34,15 @@ def read_address(text: str) -> Address:
     """
     host, colon, port = text.rpartition(":")
     host = host.removeprefix("[").removesuffix("]")
-    if not colon or not host or not port.isascii() or not port.isdigit() or int(port) > 65_535:
+    numbered = port.isascii() and port.isdigit() and len(port) < 6 and int(port) < 65_536
+    if not (colon and numbered and _is_host(host)):
         raise TidegateError(f"{text!r} is no address: write HOST:PORT, such as 127.0.0.1:7400")
     return Address(host, int(port))
+
+
+def _is_host(text: str) -> bool:
+    """Whether this can be the name of a host."""
+    try:
+        return bool(text.encode("idna"))
+    except UnicodeError:
+        return False

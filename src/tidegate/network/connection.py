@@ -11,6 +11,7 @@ from tidegate.errors import FrameError
 from tidegate.network.frames import FIRST, Frame, Frames, Sort, frame
 from tidegate.network.tls import names_of
 
+PARTING: Final = 2.0  # seconds that the other end has to read what is left, once it is ended
 _UNREAD: Final = 256 * 2**10  # bytes that wait, from which on the other end counts as not reading
 
 
@@ -42,6 +43,7 @@ class Connection(asyncio.Protocol):
         self.role = ""  # of whoever is at the other end, once it was let in
         self.until: float | None = None  # when it has to end, in seconds since 1970
         self.reason = ""
+        self.broken = False  # whether it ended for what has come on it
         self.heard = self.sent = self._now()
         self.frames = Frames(FIRST)
         self.closed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -124,6 +126,7 @@ class Connection(asyncio.Protocol):
                     return
                 self._took(each)
         except FrameError as error:
+            self.broken = True
             self.close(str(error))
 
     def connection_lost(self, _: Exception | None) -> None:
@@ -148,5 +151,7 @@ class Connection(asyncio.Protocol):
 
     def _end(self) -> None:
         self._ended = True
-        if self._transport is not None:
+        if self._transport is not None and not self._transport.is_closing():
             self._transport.close()
+            # Whoever does not read what is left would keep it, and its place, for ever.
+            asyncio.get_running_loop().call_later(PARTING, self._transport.abort)

@@ -7,8 +7,8 @@ import msgspec
 
 from tidegate.errors import LinkError, TidegateError
 from tidegate.network.address import read_address
-from tidegate.network.connection import Connection
-from tidegate.network.dialing import PARTING, dial, opening, patiently
+from tidegate.network.connection import PARTING, Connection
+from tidegate.network.dialing import dial, opening, patiently
 from tidegate.network.frames import Frame, Sort
 from tidegate.network.opening import Opening, say
 from tidegate.network.tls import Tls
@@ -33,6 +33,8 @@ async def status(
     await patiently(lambda: dial(where, asked, context), patience)
     try:
         return await asyncio.wait_for(asked.answer, _PATIENCE)
+    except TimeoutError:
+        raise LinkError(f"{where} does not answer") from None
     finally:
         await asked.end()
 
