@@ -11,7 +11,7 @@ from tidegate.errors import FrameError, StorageError, TidegateError
 from tidegate.network.control_frames import control_frame
 from tidegate.network.disk import Disk
 from tidegate.network.driver import Driver
-from tidegate.network.event_frames import events_frame, payloads_of, read_events_frame
+from tidegate.network.event_frames import Room, events_frame, payloads_of, read_events_frame
 from tidegate.network.frames import HEAD, IN_TURN, Frame, Frames, Sort
 from tidegate.network.kept import LARGE, MOST, Onward, kept_frame, read_kept
 from tidegate.network.limits import Limits
@@ -25,6 +25,7 @@ from tidegate.overlay.settings import Settings
 from tidegate.overlay.storage import Keeper
 
 KIND = Attributes()
+ROOM = Room(MOST, 2**30)
 KEEPING = Settings(keep_events=True, keep_deliveries=False)
 
 
@@ -32,15 +33,15 @@ def events(seqs: Sequence[int], x: Any = 1) -> list[Publish]:
     return [Publish(seq + 100, {"x": x}, "a/ann", seq) for seq in seqs]
 
 
-def sent(seqs: Sequence[int], x: Any = 1) -> list[tuple[int, int]]:
+def sent(seqs: Sequence[int], x: Any = 1, room: Room = ROOM) -> list[tuple[int, int]]:
     """The frames of events: the first number of each, and how many it has."""
     onward, found = Onward(KIND), []
     for event in events(seqs, x):
         onward.add("b", event)
-    for data in onward.frames("b"):
-        (came,) = Frames(2**30).feed(data)
+    for data in onward.frames("b", room):
+        (came,) = Frames(room.bytes).feed(data)
         first, inner = read_kept(came)
-        table = read_events_frame(inner, most=MOST)
+        table = read_events_frame(inner, most=room.events)
         found.append((first, len(table.numbers)))
         assert table.numbers.tolist() == [first + 100 + i for i in range(len(table.numbers))]
     assert onward.links == []
@@ -52,8 +53,10 @@ def test_numbers_that_follow_each_other_share_a_frame() -> None:
     assert sent([3, 4, 6, 7]) == [(3, 2), (6, 2)]
     assert sent([3, 4, 3, 4]) == [(3, 2), (3, 2)]  # said again
     assert sent(range(1, MOST + 2)) == [(1, MOST), (MOST + 1, 1)]
-    assert sent([1, 2, 3], "x" * (LARGE // 2 - 20)) == [(1, 3)]
+    assert sent([1, 2, 3], "x" * (LARGE // 2 - 50)) == [(1, 3)]
     assert sent([1, 2, 3], "x" * (LARGE + 1)) == [(1, 1), (2, 1), (3, 1)]
+    assert sent(range(1, 12), room=Room(5, 2**30)) == [(1, 5), (6, 5), (11, 1)]
+    assert sent(range(1, 12), "x" * 100, Room(MOST, 500)) == [(1, 3), (4, 3), (7, 3), (10, 2)]
 
 
 def test_changes_wait_behind_kept_events() -> None:

@@ -45,7 +45,7 @@ class Connection(asyncio.Protocol):
         self.reason = ""
         self.broken = False  # whether it ended for what has come on it
         self.heard = self.sent = self._now()
-        self.frames = Frames(FIRST)
+        self.frames = Frames(FIRST, message=0)
         self.closed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._owner = owner
         self._transport: asyncio.Transport | None = None

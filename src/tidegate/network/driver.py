@@ -20,14 +20,16 @@ from tidegate.errors import FrameError, TidegateError
 from tidegate.network.control_frames import UnreadableChangeError, control_frame, read_control
 from tidegate.network.event_frames import (
     Payloads,
+    Room,
     Table,
     deliveries_frames,
     events_frame,
+    events_frames,
     look_at,
     payloads_of,
     read_parts,
 )
-from tidegate.network.frames import Frame, Sort, frame
+from tidegate.network.frames import Frame, Sort, frame, parted
 from tidegate.network.gathering import Gathering
 from tidegate.network.kept import Onward, read_kept
 from tidegate.network.limits import Limits
@@ -88,14 +90,21 @@ class Driver:
         self._keeps = broker.settings.keep_events
         self._effects: list[Effect] = []
         self._restricted: dict[str, Restricted] = {}
+        self._own_room: Final = Room(limits.events, limits.frame)
+        self._rooms: dict[str, Room] = {}  # in the frames that a link takes
         self._answers: list[tuple[str, bytes]] = []  # to be sent behind the effects
         self.recovery = 0.0  # seconds from the start until all neighbours had been told everything
         self._recovering: float | None = None  # since when they have not been
 
     # -- links
 
-    def up(self, link: str, client: bool, rights: Rights | None = None) -> str | None:
-        """A link has come up; why it cannot be, if it cannot. Without rights, it may do all."""
+    def up(
+        self, link: str, client: bool, rights: Rights | None = None, room: Room | None = None
+    ) -> str | None:
+        """A link has come up; why it cannot be, if it cannot. Without rights, it may do all.
+
+        Frames of events and messages that go there have `room` for so much.
+        """
         known = self.broker.routing.links.get(link)
         if known is not None and known.client != client:
             return f"{link} is the name of a {'client' if known.client else 'broker'} here"
@@ -108,6 +117,7 @@ class Driver:
                 or own.exceeded(Advertise, self._offered(link))
             ):
                 self.forget(link)  # it was told when there were other rights
+        self._rooms[link] = room or self._own_room
         self._handle(link, LinkUp(client))
         return None
 
@@ -117,8 +127,8 @@ class Driver:
         if known is not None and known.up:
             self.take_events()
             self._handle(link, LinkDown())
-            self._came.pop(link, None)
-            self._went.pop(link, None)
+            for own in (self._came, self._went, self._rooms):
+                own.pop(link, None)
 
     def forget(self, link: str) -> None:
         """A client has been gone for long: nothing is wanted or offered there any more."""
@@ -318,9 +328,10 @@ class Driver:
                 self._count_out("events out", effect.link, 1)
                 onward.add(effect.link, effect.message)
             elif made := self._frames(effect):
-                frames.setdefault(effect.link, []).extend((*onward.frames(effect.link), *made))
+                before = onward.frames(effect.link, self._room(effect.link))
+                frames.setdefault(effect.link, []).extend((*before, *made))
         for link in onward.links:
-            frames.setdefault(link, []).extend(onward.frames(link))
+            frames.setdefault(link, []).extend(onward.frames(link, self._room(link)))
         for link, data in answers:
             frames.setdefault(link, []).append(data)
         for link, parts in frames.items():
@@ -354,7 +365,8 @@ class Driver:
                 return [frame(Sort.CLOSE, b"the brokers have parted")]
             case SendRows(link, batch, rows):
                 self._count_out("events out", link, len(rows))
-                return [events_frame(batch.numbers, batch.publishers, batch.carried, rows)]
+                columns = batch.numbers, batch.publishers, batch.carried, rows
+                return events_frames(*columns, self._room(link))
             case RefuseRows(_, batch, reasons):
                 refusals = (Refuse(None, batch.row(r).number, why) for r, why in reasons.items())
                 return [self._message(each) for each in refusals]
@@ -364,8 +376,11 @@ class Driver:
             case Deliver(link, event, publisher, number, owns):
                 self._count_out("deliveries", link, 1)
                 return [_delivery(number, publisher, payload(event, kind), owns)]
-            case Send(_, message):
-                return [self._message(message)]
+            case Send(link, message):
+                return parted(self._message(message), self._room(link).bytes)
+
+    def _room(self, link: str) -> Room:
+        return self._rooms.get(link, self._own_room)
 
     def _message(self, message: Message) -> bytes:
         self.counted["messages out"] += 1

@@ -40,6 +40,11 @@ Integers = NDArray[np.int64]
 
 _EVENTS: Final = Struct("<II")
 _DELIVERIES: Final = Struct("<III")
+PLAIN_ROOM: Final = _EVENTS.size  # bytes of a frame of events without names, but for its events
+PLAIN_WIDTH: Final = 12  # bytes of the columns of an event there
+_NAMED: Final = 16  # the same where there are names
+_LONGEST_HEAD: Final = 5  # bytes before a text, or a list, of msgpack
+NAMED_ROOM: Final = _EVENTS.size + _LONGEST_HEAD  # as `PLAIN_ROOM`, where there are names
 _WIDTH: Final = 20  # bytes of the columns of a delivery, but for the ids of subscriptions
 _FLAWS: Final = {
     kernels.SHORT: "a frame of events ends within its table",
@@ -79,6 +84,13 @@ class Payloads:
     def sizes(self) -> Integers:
         """How many bytes each of them has."""
         return self.ends - self.starts
+
+
+class Room(NamedTuple):
+    """How many events a frame may have, and how many bytes."""
+
+    events: int
+    bytes: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +136,38 @@ def events_frame(
     chosen = np.arange(len(payloads), dtype=np.int32) if rows is None else rows
     bounds = np.array([[0, len(chosen)]], np.int32)
     return _written(Sort.EVENTS, numbers, publishers, payloads, bounds, chosen)[0]
+
+
+def widest(payload: bytes, publisher: str) -> int:
+    """What an event takes in a frame between brokers, at most."""
+    return _NAMED + len(payload) + _LONGEST_HEAD + len(publisher.encode())
+
+
+def events_frames(
+    numbers: Sequence[int] | Integers,
+    publishers: Sequence[str],
+    payloads: Payloads,
+    rows: Rows,
+    room: Room,
+) -> list[bytes]:
+    """Frames of some rows of a batch, as few as there is room for them in.
+
+    An event that has no room in any is in one by itself.
+    """
+    own = RowNames.of(publishers)
+    sizes = payloads.sizes[rows] + _NAMED
+    named = np.array([_LONGEST_HEAD + len(name.encode()) for name in own.names], np.int64)
+    most, longest = room.events, room.bytes - NAMED_ROOM
+    if len(rows) <= most and int(sizes.sum() + named.sum()) <= longest:
+        return [events_frame(numbers, own, payloads, rows)]
+    ends = np.cumsum(sizes + named[own.places[rows]])
+    bounds, first = [], 0
+    while first < len(rows):
+        before = int(ends[first - 1]) if first else 0
+        last = int(np.searchsorted(ends, before + longest, side="right"))
+        bounds.append((first, max(first + 1, min(last, first + most))))
+        first = bounds[-1][1]
+    return _written(Sort.EVENTS, numbers, own, payloads, np.array(bounds, np.int32), rows)
 
 
 def deliveries_frames(

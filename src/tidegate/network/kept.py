@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from tidegate.errors import FrameError
-from tidegate.network.event_frames import events_frame, payloads_of
+from tidegate.network.event_frames import NAMED_ROOM, Room, events_frame, payloads_of, widest
 from tidegate.network.frames import HEAD, Frame, Sort, frame
 from tidegate.network.payloads import payload
 from tidegate.overlay.filter import Kind
@@ -47,19 +47,21 @@ class Onward:
         """Let an event go to a neighbour, behind all before."""
         self._events.setdefault(link, []).append(event)
 
-    def frames(self, link: str) -> Iterator[bytes]:
+    def frames(self, link: str, room: Room) -> Iterator[bytes]:
         """Frames of those that go on a link; to be sent before anything that is said later."""
         some: list[Publish] = []
         written: list[bytes] = []
-        size = 0
+        most, longest, size = min(MOST, room.events), room.bytes - _FIRST - NAMED_ROOM, 0
         for event in self._events.pop(link, ()):
-            full = len(some) == MOST or size > LARGE
+            data = payload(event.event, self._kind)
+            own = widest(data, event.publisher)
+            full = len(some) == most or size > LARGE or size + own > longest
             if some and (full or event.seq != some[-1].seq + 1):
                 yield kept_frame(some, written)
                 some, written, size = [], [], 0
             some.append(event)
-            written.append(payload(event.event, self._kind))
-            size += len(written[-1])
+            written.append(data)
+            size += own
         if some:
             yield kept_frame(some, written)
 

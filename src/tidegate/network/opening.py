@@ -3,9 +3,13 @@
 Whoever has connected says what it is, what it is called, and what it understands: the version of
 the wire format, and features beyond it by name. The broker answers with the version and the
 features that both know, and with what the other side needs to go on: of a client, the number of the
-last message it has heard and of the last event it has taken; of everyone, its limits. Each says how
-many credits the other one has to begin with (`credits`), and which kind of filters it has; a client
-that has not chosen one says none, and takes the broker's.
+last message it has heard and of the last event it has taken; of everyone, its limits. A broker that
+has connected says its limits of frames, too. Each says how many credits the other one has to begin
+with (`credits`), and which kind of filters it has; a client that has not chosen one says none, and
+takes the broker's.
+
+**Names.** A client's may have slashes, a broker's has none: so `a/ann`, who publishes at the broker
+`a`, is nobody else.
 """
 
 from typing import Final, Literal, TypeVar
@@ -24,7 +28,10 @@ Role = Literal["client", "broker", "status"]
 
 
 class Opening(msgspec.Struct, frozen=True):
-    """What the side says that has connected; a client may say a token (see `guard`)."""
+    """What the side says that has connected; a client may say a token (see `guard`).
+
+    `frame` and `events` are limits of a broker; 0 where they are not said.
+    """
 
     version: int
     role: Role
@@ -33,10 +40,12 @@ class Opening(msgspec.Struct, frozen=True):
     token: str | msgspec.UnsetType = msgspec.UNSET
     credits: int = 0
     kind: str | msgspec.UnsetType = msgspec.UNSET
+    frame: int = 0
+    events: int = 0
 
 
 class Opened(msgspec.Struct, frozen=True):
-    """What the broker answers; `frame`, `events`, `silence` and `credits` are limits of it."""
+    """What the broker answers; `frame`, `events`, `message`, `silence` and `credits` are limits."""
 
     version: int
     broker: str
@@ -48,6 +57,7 @@ class Opened(msgspec.Struct, frozen=True):
     features: list[str] = []
     credits: int = 0
     kind: str | msgspec.UnsetType = msgspec.UNSET
+    message: int = 0
 
 
 Said = TypeVar("Said", Opening, Opened)
@@ -68,9 +78,22 @@ def say(said: Opening | Opened) -> bytes:
 def read_opening(came: Frame) -> Opening:
     """What the side says that has connected; `FrameError` if it cannot be talked to."""
     said = _read(came, Sort.OPENING, Opening)
-    if not said.name or len(said.name) > LONGEST_NAME or not said.name.isprintable():
-        raise FrameError(f"a name has 1 to {LONGEST_NAME} letters that can be printed")
+    flaw = name_flaw(said.name, broker=said.role == "broker")
+    if flaw is not None:
+        raise FrameError(flaw)
     return said
+
+
+def name_flaw(name: str, *, broker: bool) -> str | None:
+    """Why nobody can be called so, if that cannot be.
+
+    >>> name_flaw("ann/2", broker=False)
+    >>> name_flaw("a/b", broker=True)
+    "a broker's name has no slash"
+    """
+    if not name or len(name) > LONGEST_NAME or not name.isprintable():
+        return f"a name has 1 to {LONGEST_NAME} letters that can be printed"
+    return "a broker's name has no slash" if broker and "/" in name else None
 
 
 def read_opened(came: Frame) -> Opened:

@@ -269,6 +269,7 @@ class Server:
             connection.role = ""
             raise FrameError(refusal)
         connection.frames.longest = self.limits.frame
+        connection.frames.message = self.limits.message
         connection.until = admitted.until
         self._connections[connection.name] = connection
         self.pressure.up(connection.name, connection.role == "client", credits)
@@ -286,7 +287,7 @@ class Server:
     def _opened(self, heard: int = 0, seen: int = 0, shared: Iterable[str] = ()) -> Opened:
         of, credits = self.limits, self.limits.credits
         about = VERSION, self.name, of.frame, of.events, of.silence
-        return Opened(*about, heard, seen, sorted(shared), credits, self._kind)
+        return Opened(*about, heard, seen, sorted(shared), credits, self._kind, of.message)
 
     def _fares(self, link: str) -> dict[str, Any]:
         """How a link fares."""
