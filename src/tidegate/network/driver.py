@@ -51,6 +51,7 @@ from tidegate.overlay.messages import (
     Effect,
     Input,
     LinkDown,
+    LinkGone,
     LinkUp,
     Message,
     Persist,
@@ -111,12 +112,13 @@ class Driver:
         self.down(link)
         self._restricted.pop(link, None)
         if rights is not None:
-            own = self._restricted[link] = Restricted(rights)
+            own = Restricted(rights)
             if known is not None and (
                 own.exceeded(Change, self.broker.routing.wanted.of(link))
                 or own.exceeded(Advertise, self._offered(link))
             ):
                 self.forget(link)  # it was told when there were other rights
+            self._restricted[link] = own
         self._rooms[link] = room or self._own_room
         self._handle(link, LinkUp(client))
         return None
@@ -131,15 +133,11 @@ class Driver:
                 own.pop(link, None)
 
     def forget(self, link: str) -> None:
-        """A client has been gone for long: nothing is wanted or offered there any more."""
-        known = self.broker.routing.links[link]
-        if known.up or not (self.broker.routing.wanted.of(link) or self._offered(link)):
-            return
-        self._handle(link, LinkUp(client=True))
-        if self._offered(link):
-            self._handle(link, Advertise(known.stream.heard + 1, whole=True))
-        self._handle(link, Change(known.stream.heard + 1, whole=True))
-        self._handle(link, LinkDown())
+        """A client has been gone for long: nothing is known of it any more, but its last event."""
+        known = self.broker.routing.links.get(link)
+        if known is not None and not known.up:
+            self._restricted.pop(link, None)
+            self._handle(link, LinkGone())
 
     def told(self, link: str) -> tuple[int, int]:
         """The last message that was heard of a client, and its last event."""

@@ -109,6 +109,7 @@ class Server:
         settings = broker.settings
         self._parts = isinstance(settings.upstream, Parents) or settings.forget is not None
         self._tick = tick
+        self._leaving: dict[str, asyncio.TimerHandle] = {}  # clients that are to be forgotten
         self._connections: dict[str, Connection] = {}  # of links that are up
         self._all: set[Connection] = set()
         self._tasks: list[asyncio.Task[None]] = []
@@ -126,7 +127,6 @@ class Server:
 
     async def start(self) -> None:
         """Listen, and dial neighbours."""
-        loop = asyncio.get_running_loop()
         try:
             self._server = await listen_at(
                 self.address, lambda: Connection(self, dialed=False), self.limits, self._door
@@ -138,8 +138,8 @@ class Server:
         self.driver.handle(Restart())
         for link in self.driver.broker.routing.links.values():
             if link.client:
-                loop.call_later(self.limits.keep, self._forget, link.name)
-        loop.call_later(_RIPENING, self._ripen, self.driver.broker.ripening())
+                self._let_go(link.name)
+        asyncio.get_running_loop().call_later(_RIPENING, self._ripen, self.driver.broker.ripening())
         self._round()
         self._tasks = [asyncio.create_task(self._keep_time()), asyncio.create_task(self._beat())]
         for name, address in self._neighbours.items():
@@ -224,8 +224,7 @@ class Server:
         self.driver.down(connection.name)
         self.pressure.down(connection.name)
         if connection.role == "client":
-            loop = asyncio.get_running_loop()
-            loop.call_later(self.limits.keep, self._forget, connection.name)
+            self._let_go(connection.name)
         self._round()
 
     def _check_opened(self, connection: Connection) -> None:
@@ -272,6 +271,8 @@ class Server:
         connection.frames.message = self.limits.message
         connection.until = admitted.until
         self._connections[connection.name] = connection
+        if connection.name in self._leaving:
+            self._leaving.pop(connection.name).cancel()
         self.pressure.up(connection.name, connection.role == "client", credits)
         if not connection.dialed:
             connection.send(say(self._opened(*self.driver.told(connection.name), shared)))
@@ -368,7 +369,13 @@ class Server:
                 elif now - connection.sent > every / 2:
                     connection.send(frame(Sort.HEARTBEAT))
 
+    def _let_go(self, link: str) -> None:
+        """Forget a client when it has been gone for long."""
+        loop = asyncio.get_running_loop()
+        self._leaving[link] = loop.call_later(self.limits.keep, self._forget, link)
+
     def _forget(self, link: str) -> None:
+        self._leaving.pop(link, None)
         if link not in self._connections and not self._stopped.is_set():
             self._take_events()
             self.driver.forget(link)

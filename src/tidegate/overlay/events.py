@@ -1,10 +1,10 @@
 """What does a broker do about an event?
 
 It asks whether the event is new: of each publisher it knows the numbers that have been here (see
-`seen`). It asks whether it may take it; a client's event has to be among what was advertised, and
-of a size and form that are allowed. And it sends it to every link, but the one it came from, that
-has a matching entry. Clients' entries are never reduced, so a client gets exactly what it asked
-for, once.
+`seen`), as long as not too many others have been heard since. It asks whether it may take it; a
+client's event has to be among what was advertised, and of a size and form that are allowed. And it
+sends it to every link, but the one it came from, that has a matching entry. Clients' entries are
+never reduced, so a client gets exactly what it asked for, once.
 
 What has been here is refused, or dropped; what cannot be taken is refused, and its publisher may
 use the number again. Many events of one link may come as a batch, and are matched together: what is
@@ -12,6 +12,7 @@ done with each is the same as if it had come alone. Where events are kept, each 
 number of its own.
 """
 
+from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple
@@ -80,7 +81,8 @@ class Events:
         self._notes = notes
         self._tally = tally
         self._window = 0 if settings.upstream is None else settings.window
-        self._seen: dict[str, Seen] = {}  # numbers of each publisher
+        # Numbers of each publisher, who was heard last at the end.
+        self._seen: OrderedDict[str, Seen] = OrderedDict()
 
     def newest(self, publisher: str) -> int:
         """The last number of a publisher, as far as it is known."""
@@ -168,7 +170,9 @@ class Events:
         take_new(came.numbers, own.places, newest, new)
         for name, was, last in zip(own.names, before, newest.tolist(), strict=True):
             if last > was:
-                self._seen.setdefault(name, Seen(self._window)).take(last)
+                seen = self._seen.get(name) or Seen(self._window)
+                seen.take(last)
+                self._remember(name, seen)
         rows = np.flatnonzero(new).astype(np.int32)
         counts = np.bincount(links.places[rows], minlength=len(links.names)).tolist()
         for name, count in zip(links.names, counts, strict=True):
@@ -260,9 +264,16 @@ class Events:
             self._tally.refused += 1
             return refusal
         seen.take(number)
-        self._seen[publisher] = seen
+        self._remember(publisher, seen)
         self._notes.event(link.name, event)
         return None
+
+    def _remember(self, publisher: str, seen: Seen) -> None:
+        """Know what was seen of a publisher, and of so many others."""
+        self._seen[publisher] = seen
+        self._seen.move_to_end(publisher)
+        if len(self._seen) > self._settings.publishers:
+            self._seen.popitem(last=False)
 
     def _route_many(self, origin: Link, batch: Batch, rows: Rows) -> list[Effect]:
         # Where several paths lead to a publisher, rows go where theirs is.

@@ -25,7 +25,8 @@ class Settings:
     lead to which publishers. A neighbour that stays away for `forget` ticks is taken to be gone for
     good, and what came from it is forgotten; by default it never is. That is longer than
     `patience`, since who is below a broker that fails has to turn to somebody else first. Where an
-    event may come on several ways, the last `window` numbers of each publisher are remembered.
+    event may come on several ways, the last `window` numbers of each publisher are remembered;
+    elsewhere the last one; all that of `publishers`, those that were heard last.
 
     With `keep_events`, events are written down and kept until the next broker, or the client, has
     acknowledged them: none is lost when a broker crashes and comes back with its memory. Where
@@ -41,6 +42,7 @@ class Settings:
     bandwidth: int | None = None
     forget: int | None = None
     window: int = 1_024
+    publishers: int = 100_000
     keep_events: bool = False
     keep_deliveries: bool = True
     upstream: Parents | Paths | None = None
@@ -59,5 +61,5 @@ class Settings:
 
 _FROM_ONE: Final = (
     *("filter_size", "event_size", "patience", "learn", "memory", "bandwidth"),
-    *("forget", "window"),
+    *("forget", "window", "publishers"),
 )
