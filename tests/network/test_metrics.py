@@ -1,16 +1,17 @@
 """The metrics of a broker say what has happened, in Prometheus's format."""
 
+import asyncio
 import re
 
 import pytest
 
 from tests.network.live import until
-from tests.network.test_live import One, play
-from tidegate.errors import SubscriptionError
+from tests.network.test_live import OPENING, One, play, said
+from tidegate.errors import LinkError, SubscriptionError
 from tidegate.network.client import connect
 from tidegate.network.control_frames import control_frame
 from tidegate.network.driver import Driver
-from tidegate.network.frames import Frames
+from tidegate.network.frames import Frames, Sort, frame
 from tidegate.network.limits import Limits
 from tidegate.network.metrics import prometheus
 from tidegate.network.status import status
@@ -74,17 +75,35 @@ def test_metrics_say_what_has_happened() -> None:
     play(story())
 
 
+def test_connections_that_are_turned_away_or_ended_are_counted() -> None:
+    async def story() -> None:
+        async with One(Limits(connections=1, handshake=0.05)) as server:
+            for data in (b"GET / HTTP/1.1\r\n\r\n", OPENING + frame(Sort.STATUS), b"\x05"):
+                reader, writer = await asyncio.open_connection(*server.address)
+                await said(writer, reader, data)
+                await until(lambda: not server._all)
+            async with await connect(str(server.address)):
+                with pytest.raises(LinkError, match="1 connections are all"):
+                    await status(str(server.address))
+            await until(lambda: not server._all)
+            found = read(prometheus(await status(str(server.address))))
+        for reason, count in (("opening", 2), ("frame", 1), ("connections", 1)):
+            assert found["tidegate_refused_total", f'broker="a",reason="{reason}"'] == count
+
+    play(story())
+
+
 def test_a_broker_that_counts_tells_how_much_of_what_came_was_news() -> None:
     kind = Attributes()
     driver = Driver(Broker("a", kind, Choice("xroute")), None, Limits(), lambda link, data: None)
     own = 'broker="a"'
 
     def came(link: str, message: Message) -> None:
-        (frame,) = Frames(2**20).feed(control_frame(message, kind))
-        driver.heard(link, frame)
+        (first,) = Frames(2**20).feed(control_frame(message, kind))
+        driver.heard(link, first)
         driver.perform()
 
-    def said() -> dict[tuple[str, str], float]:
+    def told() -> dict[tuple[str, str], float]:
         return read(prometheus(driver.status(lambda link: dict.fromkeys(FARES, 0))))
 
     driver.up("ann", client=True)
@@ -94,7 +113,7 @@ def test_a_broker_that_counts_tells_how_much_of_what_came_was_news() -> None:
     came("b", Change(1, (Entry(1, cheap),)))
     came("ann", Change(1, (Entry(1, cheap), Entry(2, cheap), Entry(3, kind.parse("price > 9")))))
     came("ann", Change(2, remove=(1,)))
-    found = said()
+    found = told()
     for name, sort, count in (
         ("registrations", "new", 2),
         ("registrations", "supplementary", 1),
@@ -110,7 +129,7 @@ def test_a_broker_that_counts_tells_how_much_of_what_came_was_news() -> None:
     came("b", Hello(1, 1, 0))
     assert driver.recovery == 0  # b has not acknowledged what was sent again
     came("b", Acknowledge(driver.broker.routing.links["b"].stream.sent))
-    assert said()["tidegate_recovery_seconds", own] == driver.recovery > 0
+    assert told()["tidegate_recovery_seconds", own] == driver.recovery > 0
 
 
 FARES = ("waiting", "full", "credits", "given")

@@ -3,7 +3,7 @@
 import asyncio
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.markup import escape
@@ -18,6 +18,9 @@ from tidegate.commands.options import (
 from tidegate.commands.reaching import AuthorityOption, CertificateOption, KeyOption, read_tls
 from tidegate.console import err, out
 from tidegate.errors import TidegateError
+
+if TYPE_CHECKING:
+    from tidegate.network.server import Server
 
 
 def broker(
@@ -124,9 +127,14 @@ def broker(
         filters = kind_called(kind or setup.kind, types, prefixes)
         say = f"broker {setup.name} prepares; the first time this takes half a minute"
         err.print(say, markup=False)
-        asyncio.run(live(setup, filters, lambda server: _ready(server.name, str(server.address))))
+        asyncio.run(live(setup, filters, _ready, _tell))
 
 
-def _ready(name: str, address: str) -> None:
-    out.print(f"broker {escape(name)} listens on {address}")
+def _ready(server: "Server") -> None:
+    out.print(f"broker {escape(server.name)} listens on {server.address}")
     out.file.flush()
+
+
+def _tell(neighbour: str, what: str) -> None:
+    """Say what has become of a link to a neighbour."""
+    err.print(f"{neighbour}: {what}", markup=False)

@@ -58,6 +58,9 @@ def show(found: dict[str, Any]) -> None:
         side, state = "client" if link["client"] else "broker", "up" if link["up"] else "down"
         numbers = f"{link['entries']:,}", f"{link['forwarded']:,}"
         table.add_row(escape(link["name"]), side, state, *numbers)
+    listed = {link["name"] for link in found["links"]}
+    for name in [each for each in found["missing"] if each not in listed]:
+        table.add_row(escape(name), "broker", "missing", "", "")
     out.print(table)
     for name, count in sorted(found["counted"].items()):
         out.print(f"{name}: {count:,}")

@@ -393,8 +393,10 @@ class Driver:
 
     # -- how it fares
 
-    def status(self, fares: Fares) -> dict[str, Any]:
-        """How the broker fares, as plain data; how its connections fare is known outside."""
+    def status(self, fares: Fares, missing: Sequence[str] = ()) -> dict[str, Any]:
+        """How the broker fares, as plain data; how its connections fare is known outside, and
+        which neighbours are missing.
+        """
         routing, tally = self.broker.routing, self.broker.tally
         return {
             "broker": self.broker.name,
@@ -419,6 +421,7 @@ class Driver:
             "matching seconds": self.matching,
             "batches": dict(self._batches),
             "refused": dict(self.refused),
+            "missing": list(missing),
             "undelivered": tally.undelivered,
             "repeated": tally.repeated,
             "registrations": {sort: getattr(tally, sort) for sort in NEWS},
@@ -427,9 +430,9 @@ class Driver:
             "recovery seconds": self.recovery,
         }
 
-    def status_frame(self, fares: Fares) -> bytes:
+    def status_frame(self, fares: Fares, missing: Sequence[str]) -> bytes:
         """The same as a frame."""
-        return frame(Sort.STATUS, write(self.status(fares)))
+        return frame(Sort.STATUS, write(self.status(fares, missing)))
 
 
 def _is_kept(message: Message) -> TypeGuard[Publish]:

@@ -55,6 +55,8 @@ def _lines(found: Mapping[str, Any]) -> Iterator[str]:
     what = "Time for matching events and routing them."
     yield from _family("matching_seconds_total", "counter", what, matching)
     yield from _family("entries", "gauge", "Filters in the table.", [(own, found["entries"])])
+    missing = [({**own, "link": name}, 1) for name in found["missing"]]
+    yield from _family("missing", "gauge", "Neighbours that there is no link to.", missing)
     yield from _batches(own, found["batches"], counted.get("events in", 0))
     refused = [({**own, "reason": sort}, n) for sort, n in found["refused"].items()]
     yield from _family("refused_total", "counter", "What was refused.", refused)

@@ -64,6 +64,7 @@ from tidegate.network.address import Address, read_address
 from tidegate.network.disk import Disk
 from tidegate.network.guard import Guard, Known, read_clients, read_roles
 from tidegate.network.limits import Limits, changed
+from tidegate.network.neighbours import Watch
 from tidegate.network.pressure import Slow, check_slow
 from tidegate.network.rights import Rights
 from tidegate.network.server import Server
@@ -232,8 +233,16 @@ def _read_tls(path: Path, table: dict[str, Any]) -> Tls:
     return Tls(Path(table["authority"]), Path(table["certificate"]), Path(table["key"]))
 
 
-async def live(setup: Setup, kind: Kind, ready: Callable[[Server], object]) -> None:
-    """Run a broker until the process is told to stop; `ready` is called when it listens."""
+async def live(
+    setup: Setup,
+    kind: Kind,
+    ready: Callable[[Server], object],
+    watch: Watch = lambda name, what: None,
+) -> None:
+    """Run a broker until the process is told to stop; `ready` is called when it listens.
+
+    What becomes of its links to neighbours is told to `watch`.
+    """
     with ExitStack() as stack:
         stack.enter_context(rarely())
         if setup.roles and kind.name != Attributes.name:
@@ -248,6 +257,7 @@ async def live(setup: Setup, kind: Kind, ready: Callable[[Server], object]) -> N
             guard=setup.guard(),
             anywhere=setup.anywhere,
             slow=setup.slow,
+            watch=watch,
         )
         warm(kind.name)
         await server.start()

@@ -4,14 +4,13 @@
 comes (`driver`); effects are done when all that had come is handled, so many inputs share one sync
 of the disk. Events are gathered (`gathering`).
 
-**Links.** A neighbour with an address is dialed, and dialed again when the connection is lost,
-after a time that grows from a tenth of a second to ten seconds, drawn at random so that not all
-come back at once. If both sides dial, the connection stays that was made by the one whose name
-comes first. Of brokers that may be above this one (`Settings.upstream`), only the parent is dialed,
-and a backup when the broker asks for it; neighbours that part close their connection. A connection
-on which nothing has come for `limits.silence` seconds is taken for dead;
-heartbeats see to it that a living one is not. A client that comes again takes the place of its
-earlier connection. When it has been gone for `limits.keep` seconds, what it wanted is removed.
+**Links.** Neighbours with an address are dialed, again and again (`neighbours`). If both sides
+dial, the connection stays that was made by the one whose name comes first. Of brokers that may be
+above this one (`Settings.upstream`), only the parent is dialed, and a backup when the broker asks
+for it; neighbours that part close their connection. A connection on which nothing has come for
+`limits.silence` seconds is taken for dead; heartbeats see to it that a living one is not. A client
+that comes again takes the place of its earlier connection. When it has been gone for `limits.keep`
+seconds, it is forgotten.
 
 **Who does not keep up** is the business of `pressure`: what is sent goes through it, and new
 credits are given when all that came was handled.
@@ -21,8 +20,6 @@ addresses only, unless told otherwise by name, since whoever reaches it may subs
 """
 
 import asyncio
-import contextlib
-import random
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
@@ -30,13 +27,16 @@ from typing import Any, Final
 
 from tidegate.errors import FrameError, LinkError, StorageError, TidegateError
 from tidegate.network.address import Address
-from tidegate.network.connection import Connection
+from tidegate.network.connection import PARTING, Connection
 from tidegate.network.credits import read_credits
+from tidegate.network.dialing import reason_of
 from tidegate.network.door import listen as listen_at
 from tidegate.network.driver import Driver
+from tidegate.network.event_frames import Room
 from tidegate.network.frames import Frame, Sort, frame
 from tidegate.network.guard import Admitted, Guard
 from tidegate.network.limits import Limits
+from tidegate.network.neighbours import LINKED, Neighbours, Watch
 from tidegate.network.opening import (
     FEATURES,
     KEPT,
@@ -55,11 +55,9 @@ from tidegate.overlay.storage import Keeper
 from tidegate.overlay.upstream import Parents, Paths
 
 TICK: Final = 1.0  # seconds
-_FIRST_PAUSE: Final = 0.1  # seconds before a neighbour is dialed again
-_LONGEST_PAUSE: Final = 10.0
 _RIPENING: Final = 0.02  # seconds between one time that restored filters are got ready and the next
 _RIPENED: Final = 50  # filters at a time, some milliseconds
-_PARTING: Final = 2.0  # seconds that connections have to send what is left when a broker stops
+_BESIDE: Final = 4_096  # bytes of a frame between brokers that has one event, but for the event
 
 
 class Server:
@@ -77,6 +75,7 @@ class Server:
         anywhere: bool = False,
         slow: Slow = "cut",
         tick: float = TICK,
+        watch: Watch = lambda name, what: None,
     ) -> None:
         if not (listen.is_loopback or anywhere or guard is not None):
             raise TidegateError(
@@ -105,7 +104,13 @@ class Server:
         self._guard = guard
         self._door = None if guard is None else guard.tls.for_listening()
         self._way = None if guard is None else guard.tls.for_linking()
-        self._neighbours = dict(neighbours or {})
+        self._neighbours: Final = Neighbours(
+            neighbours or {},
+            broker.name,
+            wanted=self._dials,
+            linked=lambda name: name in self._connections,
+            watch=watch,
+        )
         settings = broker.settings
         self._parts = isinstance(settings.upstream, Parents) or settings.forget is not None
         self._tick = tick
@@ -132,7 +137,8 @@ class Server:
                 self.address, lambda: Connection(self, dialed=False), self.limits, self._door
             )
         except OSError as error:
-            raise LinkError(f"{self.address} cannot be listened on: {error.strerror}") from None
+            why = reason_of(error)
+            raise LinkError(f"{self.address} cannot be listened on: {why}") from None
         host, port = self._server.sockets[0].getsockname()[:2]
         self.address = Address(host, port)
         self.driver.handle(Restart())
@@ -141,9 +147,17 @@ class Server:
                 self._let_go(link.name)
         asyncio.get_running_loop().call_later(_RIPENING, self._ripen, self.driver.broker.ripening())
         self._round()
-        self._tasks = [asyncio.create_task(self._keep_time()), asyncio.create_task(self._beat())]
-        for name, address in self._neighbours.items():
-            self._tasks.append(asyncio.create_task(self._supervise(name, address)))
+        doing = [self._keep_time(), self._beat()]
+        doing += [self._neighbours.keep(name, self, self._way) for name in self._neighbours]
+        self._tasks = [asyncio.create_task(each) for each in doing]
+        for task in self._tasks:
+            task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        """A task has ended: if it was not told to, the broker cannot go on."""
+        if not task.cancelled():
+            self.failure = self.failure or task.exception()
+            self.stop()
 
     async def run(self) -> None:
         """Be there until `stop` is called; what makes it impossible to go on is raised."""
@@ -161,7 +175,7 @@ class Server:
         for connection in list(self._all):
             connection.close("the broker stops")
         if closed:
-            await asyncio.wait(closed, timeout=_PARTING)
+            await asyncio.wait(closed, timeout=PARTING)
         for connection in list(self._all):
             connection.cut("the broker stops")
         if self.failure is not None:
@@ -182,10 +196,14 @@ class Server:
             connection.cut(f"the certificate there does not have the name {connection.name}")
         elif connection.dialed:
             features = sorted(FEATURES)
-            credits, kind = self.limits.credits, self._kind
-            own = Opening(VERSION, "broker", self.name, features, credits=credits, kind=kind)
+            of = self.limits
+            own = Opening(
+                VERSION, "broker", self.name, features,
+                credits=of.credits, kind=self._kind, frame=of.frame, events=of.events,
+            )  # fmt: skip
             connection.send(say(own))
         elif len(self._all) > self.limits.connections:
+            self.driver.refused["connections"] += 1
             connection.close(f"{self.limits.connections:,} connections are all that are taken")
             return
         loop = asyncio.get_running_loop()
@@ -194,11 +212,7 @@ class Server:
     def came(self, connection: Connection, came: Frame) -> None:
         """A frame has come."""
         if not connection.role:
-            try:
-                self._open(connection, came)
-            except FrameError:
-                self.driver.refused["opening"] += 1
-                raise
+            self._open(connection, came)
             return
         if came.sort is Sort.CREDITS:
             self.pressure.granted(connection.name, read_credits(came))
@@ -218,6 +232,8 @@ class Server:
     def lost(self, connection: Connection) -> None:
         """A connection is no more."""
         self._all.discard(connection)
+        if connection.broken:
+            self.driver.refused["frame" if connection.role else "opening"] += 1
         if self._connections.get(connection.name) is not connection:
             return
         del self._connections[connection.name]
@@ -228,18 +244,20 @@ class Server:
         self._round()
 
     def _check_opened(self, connection: Connection) -> None:
-        if not connection.role:
+        if not connection.role and connection.is_open:
+            self.driver.refused["opening"] += 1
             connection.close(f"nothing was said for {self.limits.handshake:g} seconds")
 
     def _open(self, connection: Connection, came: Frame) -> None:
         """The first frame of a connection."""
-        admitted, shared = Admitted(), frozenset[str]()
+        admitted, shared, room = Admitted(), frozenset[str](), None
         if connection.dialed:
             opened = read_opened(came)
             if opened.broker != connection.name:
                 raise FrameError(f"{connection.name} was dialed, and {opened.broker} is there")
             check_kind(opened.kind, opened.broker, self._kind)
             self.check_features("broker", opened.broker, opened.features)
+            room = self._room(opened.broker, opened)
             connection.role, credits = "broker", opened.credits
         else:
             if self._guard is not None and not connection.is_encrypted:
@@ -249,21 +267,26 @@ class Server:
                 admitted = self._guard.admit(said, connection.names)
             if said.role == "status":
                 connection.send(say(self._opened()))
-                connection.send(self.driver.status_frame(self._fares))
+                connection.send(self.driver.status_frame(self._fares, self._neighbours.missing))
                 connection.close("that is all")
                 return
             connection.name, role, credits = said.name, said.role, said.credits
             if said.name == self.name:
                 raise FrameError(f"{said.name} is the name of this broker")
+            if role == "client" and said.name in self._neighbours:
+                raise FrameError(f"{said.name} is the name of a broker")
             check_kind(said.kind, said.name, self._kind)
             self.check_features(role, said.name, said.features)
+            if role == "broker":
+                room = self._room(said.name, said)
             connection.role, shared = role, FEATURES.intersection(said.features)
         before = self._connections.get(connection.name)
         if before is not None and not self._gives_way(before, connection):
             connection.role = ""
             raise FrameError(f"there is a link to {connection.name} already")
         self._take_events()
-        refusal = self.driver.up(connection.name, connection.role == "client", admitted.rights)
+        client = connection.role == "client"
+        refusal = self.driver.up(connection.name, client, admitted.rights, room)
         if refusal is not None:
             connection.role = ""
             raise FrameError(refusal)
@@ -271,10 +294,12 @@ class Server:
         connection.frames.message = self.limits.message
         connection.until = admitted.until
         self._connections[connection.name] = connection
-        if connection.name in self._leaving:
+        if client and connection.name in self._leaving:
             self._leaving.pop(connection.name).cancel()
-        self.pressure.up(connection.name, connection.role == "client", credits)
-        if not connection.dialed:
+        self.pressure.up(connection.name, client, credits)
+        if connection.dialed:
+            self._neighbours.tell(connection.name, LINKED)
+        else:
             connection.send(say(self._opened(*self.driver.told(connection.name), shared)))
         if before is not None:
             before.close("another connection has taken its place")
@@ -284,6 +309,14 @@ class Server:
         """`FrameError` if somebody does not understand what is needed here."""
         if self._keeps and role == "broker" and KEPT not in features:
             raise FrameError(f"events are kept here, and {name} does not know of that")
+
+    def _room(self, name: str, said: Opening | Opened) -> Room:
+        """What there is room for in a neighbour's frames; `FrameError` if not for every event."""
+        frame = said.frame or self.limits.frame
+        least = self.driver.broker.settings.event_size + _BESIDE
+        if frame < least:
+            raise FrameError(f"{name} takes frames of {frame:,} bytes; events may need {least:,}")
+        return Room(max(1, said.events or self.limits.events), frame)
 
     def _opened(self, heard: int = 0, seen: int = 0, shared: Iterable[str] = ()) -> Opened:
         of, credits = self.limits, self.limits.credits
@@ -305,30 +338,6 @@ class Server:
         return new.dialed == ours
 
     # -- neighbours
-
-    async def _supervise(self, name: str, address: Address) -> None:
-        """Keep a link to a neighbour."""
-        pause = _FIRST_PAUSE
-        loop = asyncio.get_running_loop()
-        while True:
-            if not self._dials(name):
-                pause = _FIRST_PAUSE
-            elif name not in self._connections:
-                made: Connection | None = None
-                with contextlib.suppress(OSError):
-                    _, made = await loop.create_connection(
-                        lambda: Connection(self, dialed=True, name=name),
-                        *address,
-                        ssl=self._way,
-                    )
-                if made is not None:
-                    await made.closed
-                    if made.role:
-                        pause = _FIRST_PAUSE
-            await asyncio.sleep(pause * random.uniform(0.5, 1.5))
-            pause = min(2 * pause, _LONGEST_PAUSE)
-            if name in self._connections:
-                pause = _FIRST_PAUSE
 
     def _dials(self, name: str) -> bool:
         """Whether there is to be a link: of those that may be above, to who is, or is asked."""
