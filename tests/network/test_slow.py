@@ -11,7 +11,7 @@ from tests.network.live import Net, delivered, until
 from tests.network.test_live import KIND, One, play
 from tests.network.test_processes import broker
 from tidegate.network import client as live
-from tidegate.network import notification
+from tidegate.network import inbox, notification
 from tidegate.network.address import Address, read_address
 from tidegate.network.client import Client, connect
 from tidegate.network.control_frames import control_frame
@@ -32,7 +32,7 @@ EVERYTHING = control_frame(Change(1, add=(Entry(1, KIND.parse("price >= 0")),)),
 @pytest.fixture
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
     """Applications are slow sooner."""
-    for module in (live, notification):
+    for module in (inbox, notification):
         monkeypatch.setattr(module, "MANY", FEW)
 
 

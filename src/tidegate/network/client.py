@@ -12,31 +12,29 @@ come for a client while it is not connected are lost.
 
 **Waiting.** `subscribe` and the like return when the broker has answered. `publish` returns when
 the event is on its way; it waits while there are no credits for more, or `unconfirmed` events are
-on their way. `confirmed` waits until the broker has taken all. While `MANY` notifications wait for
-one of its subscriptions, the client gives its broker no credits: answers come, events do not.
+on their way. `confirmed` waits until the broker has taken all. What comes is handed on by an
+`inbox`.
 """
 
 import asyncio
-import random
 import uuid
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, Literal
 
 from tidegate.capsules import speaks_arrow, table_of
 from tidegate.errors import FrameError, LinkError, SubscriptionError, TidegateError
 from tidegate.network.address import Address, read_address
-from tidegate.network.connection import Connection
+from tidegate.network.connection import PARTING, Connection
 from tidegate.network.control_frames import control_frame, read_control
-from tidegate.network.credits import Credits, credits_frame, read_credits
-from tidegate.network.dialing import PARTING, dial, opening, patiently
-from tidegate.network.event_frames import read_events_frame
-from tidegate.network.frames import HEAD, OVERTAKING, Frame, Sort, frame
-from tidegate.network.gap import read_gap
-from tidegate.network.notification import MANY, Notification, Subscription
+from tidegate.network.credits import credits_frame, read_credits
+from tidegate.network.dialing import Pause, dial, opening, patiently
+from tidegate.network.frames import HEAD, OVERTAKING, Frame, Sort, frame, parted
+from tidegate.network.inbox import CREDITS, Inbox
+from tidegate.network.notification import Subscription
 from tidegate.network.opening import Opened, check_kind, read_opened, say
 from tidegate.network.outbox import Outbox
-from tidegate.network.payloads import payload, read_events
+from tidegate.network.payloads import payload
 from tidegate.network.tls import Tls
 from tidegate.network.unconfirmed import AT_ONCE, Unconfirmed
 from tidegate.overlay import client as protocol
@@ -44,14 +42,13 @@ from tidegate.overlay.attributes import Attributes
 from tidegate.overlay.conversation import Told
 from tidegate.overlay.filter import Event, Filter, Kind
 from tidegate.overlay.kinds import kind_called
-from tidegate.overlay.messages import Refuse
+from tidegate.overlay.messages import Advertise, Change, Refuse
 from tidegate.overlay.template import Language
 
 News = Literal["connected", "lost", "refused", "missed", "failed"]
 Watch = Callable[[News, str], object]
 """Is told what has become of the connection, or of events, and why."""
 
-_CREDITS: Final = 2**20  # bytes of deliveries that may come before those that came are taken
 _HANDSHAKE: Final = 10.0  # seconds that a broker may take to answer
 _FIRST_PAUSE: Final = 0.05  # seconds before it connects again
 _LONGEST_PAUSE: Final = 5.0
@@ -91,13 +88,11 @@ class Client:
         self._watch = watch
         self._unconfirmed = unconfirmed
         self._client = self._speaking(kind or self.kind)
-        self._subscriptions: dict[int, Subscription] = {}
+        self._inbox = Inbox()
         self._kept = Unconfirmed()
-        self._crowded: set[int] = set()  # subscriptions with many notifications that wait
         self._connection: Connection | None = None
         self._opened: Opened | None = None
         self._outbox = Outbox(0)
-        self._credits = Credits(_CREDITS)
         self._failure = ""
         self._closing = False
         self._news = asyncio.Event()  # something has changed that somebody may wait for
@@ -143,7 +138,7 @@ class Client:
     async def cancel(self, subscription: Subscription) -> None:
         """Want something no more."""
         self._client.cancel(subscription.id)
-        self._subscriptions.pop(subscription.id).end()
+        self._inbox.subscriptions.pop(subscription.id).end()
         self._drained()
         await self._settle()
 
@@ -161,13 +156,13 @@ class Client:
 
     async def _subscribed(self, owns: list[int]) -> list[Subscription]:
         found = [Subscription(own, self._drained) for own in owns]
-        self._subscriptions.update((each.id, each) for each in found)
+        self._inbox.subscriptions.update((each.id, each) for each in found)
         await self._settle()
         wanted = self._client.wanted
         if not all(own in wanted for own in owns):
             why = [self._client.refusals.pop(own, _REFUSED) for own in owns]
             for own in owns:
-                self._subscriptions.pop(own, None)
+                self._inbox.subscriptions.pop(own, None)
             raise SubscriptionError(why[0])
         return found
 
@@ -193,11 +188,23 @@ class Client:
         await self._until(lambda: not self._kept)
 
     async def _publish(self, events: Sequence[Event]) -> None:
+        self._check_alive()
         written = [payload(event, self.kind) for event in events]
         await self._until(lambda: len(self._kept) < self._unconfirmed and not self._outbox.backlog)
         frames = self._kept.add(written)
         for data in frames if self._opened is not None else ():
             self._put(data)
+        self._refuse_overlong()
+
+    def _refuse_overlong(self) -> None:
+        """Tell of events for which no frame that the broker takes has room."""
+        overlong, self._kept.overlong = self._kept.overlong, []
+        for number, size in overlong:
+            self._refuse(number, f"the event takes {size:,} bytes, more than a frame may have here")
+
+    def _refuse(self, number: int, reason: str) -> None:
+        self.refused.append(reason)
+        self._tell("refused", f"event {number}: {reason}")
 
     def _put(self, data: bytes) -> None:
         """Send a frame, now or when there are credits for it."""
@@ -229,18 +236,26 @@ class Client:
         """Connect for the first time; `LinkError` if that fails."""
         await self._connect()
         self._task = asyncio.create_task(self._stay())
+        self._task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        """Nobody keeps the connection any more: if that is a mistake, it is not a silent one."""
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._fail(f"the client cannot go on: {error!r}")
+            self._tell("failed", self._failure)
 
     async def _stay(self) -> None:
         """Keep a connection, and heartbeats on it."""
-        pause = _FIRST_PAUSE
+        loop = asyncio.get_running_loop()
+        pause, began = Pause(_FIRST_PAUSE, _LONGEST_PAUSE), loop.time()
         while not self._failure:
             connection = self._connection
             if connection is not None and not connection.closed.done():
                 await self._beat(connection)
-                pause = _FIRST_PAUSE
+                pause.lived(loop.time() - began)
                 continue
-            await asyncio.sleep(pause * random.uniform(0.5, 1.5))
-            pause = min(2 * pause, _LONGEST_PAUSE)
+            await asyncio.sleep(pause.draw())
+            began = loop.time()
             try:
                 await self._connect()
             except LinkError as error:
@@ -268,6 +283,7 @@ class Client:
                 self._tell("connected", (await self._answer(made)).broker)
         except TimeoutError:
             made.cut("no answer")
+            await made.closed
             raise LinkError(f"{self._address} does not answer") from None
 
     async def _answer(self, made: Connection) -> Opened:
@@ -284,8 +300,8 @@ class Client:
 
     def made(self, connection: Connection) -> None:
         """There is a connection."""
-        self._credits = Credits(_CREDITS)
-        connection.send(say(opening("client", self.name, self._token, _CREDITS, self._chosen)))
+        self._inbox.begin()
+        connection.send(say(opening("client", self.name, self._token, CREDITS, self._chosen)))
 
     def paused(self, connection: Connection, paused: bool) -> None:
         """The broker does not read what is sent, or reads again."""
@@ -309,17 +325,15 @@ class Client:
         """A frame has come."""
         match came.sort:
             case Sort.DELIVERIES:
-                self._credits.take(HEAD.size + len(came.body))
                 self._client.overtaken = bool(came.flags & OVERTAKING)
-                self._delivered(came)
+                self._inbox.take(came, self._client, self.kind)
                 self._drained()
             case Sort.CONTROL:
                 self._client.overtaken = bool(came.flags & OVERTAKING)
                 message = read_control(came.body, self.kind, _knows_nothing)
                 self._client.hear(message)
                 if isinstance(message, Refuse) and message.number is not None:
-                    self.refused.append(message.reason)
-                    self._tell("refused", f"event {message.number}: {message.reason}")
+                    self._refuse(message.number, message.reason)
                 self._news.set()
             case Sort.TAKEN if len(came.body) == 8:
                 self._kept.taken(int.from_bytes(came.body, "little"))
@@ -328,7 +342,9 @@ class Client:
                 self._outbox.credits = max(self._outbox.credits, read_credits(came))
                 self._release()
             case Sort.GAP:
-                self._missed(came)
+                for own, count in self._inbox.miss(came, self._client).items():
+                    why = f"{count:,} events for subscription {own}: they were not read"
+                    self._tell("missed", why)
             case _ if not connection.role:
                 self._open(connection, read_opened(came))
             case _:
@@ -348,58 +364,46 @@ class Client:
     def _open(self, connection: Connection, opened: Opened) -> None:
         self._take_kind(opened)
         connection.role = "broker"
-        connection.frames.longest = 2**31
+        connection.frames.longest = connection.frames.message = 2**31
         self._opened = opened
         self._connection = connection
         self._outbox = Outbox(opened.credits)
+        self._kept.limit(opened.events, opened.frame)
         self._client.reconnect(afresh=True, heard=opened.heard)
         for data in self._kept.again(opened.seen):
             self._put(data)
+        self._refuse_overlong()
         self._news.set()
-
-    def _delivered(self, came: Frame) -> None:
-        table = read_events_frame(came, most=2**31)
-        events = read_events(table.payloads, self.kind)
-        owns, start = table.subscriptions.tolist(), 0
-        counts = table.counts.tolist()
-        columns = zip(table.numbers.tolist(), table.publishers, events, counts, strict=True)
-        for number, publisher, event, count in columns:
-            if isinstance(event, Exception):
-                raise FrameError(str(event))
-            handed = self._client.receive(event, tuple(owns[start : start + count]))
-            start += count
-            for own in handed:
-                subscription = self._subscriptions.get(own)
-                if subscription is not None:
-                    subscription.put(Notification(event, handed, publisher, number))
-                    if subscription.waiting > MANY:
-                        self._crowded.add(own)
 
     def _drained(self) -> None:
         """Let more come, unless a subscription has many that wait."""
-        known = self._subscriptions
-        if self._crowded:
-            self._crowded = {x for x in self._crowded if x in known and known[x].waiting > MANY}
-        if not self._crowded and self._opened is not None and self._connection is not None:
-            given = self._credits.more()
+        if self._opened is not None and self._connection is not None:
+            given = self._inbox.more()
             if given is not None:
                 self._connection.send(credits_frame(given))
 
-    def _missed(self, came: Frame) -> None:
-        """Events were dropped, because they were not read in time."""
-        missed: Counter[int] = Counter()
-        for entry, count in read_gap(came).items():
-            own = self._client.subscription_of(entry)
-            if own in self._subscriptions:
-                missed[own] += count
-        for own, count in missed.items():
-            self._subscriptions[own].skip(count)
-            self._tell("missed", f"{count:,} events for subscription {own}: they were not read")
-
     def _send(self, message: Told) -> None:
         """Send a message; if there is no connection, it is told when there is one."""
-        if self._opened is not None:
-            self._put(control_frame(message, self.kind))
+        if self._opened is None:
+            return
+        whole = control_frame(message, self.kind)
+        size, most = len(whole) - HEAD.size, self._opened.message
+        if size <= max(self._opened.frame, most):
+            for data in parted(whole, self._opened.frame):
+                self._put(data)
+        else:
+            self._hold_back(message, f"this takes {size:,} bytes; {most:,} are allowed there")
+
+    def _hold_back(self, message: Told, reason: str) -> None:
+        """Answer a message in the place of the broker, which is told nothing under its number."""
+        assert isinstance(message, Change | Advertise)
+        assert self._connection is not None
+        if message.whole:  # without that, nothing can be
+            self._connection.close(f"all that is wanted is too much: {reason}")
+            return
+        self._put(control_frame(type(message)(message.seq), self.kind))
+        refused = Refuse(message.seq, None, reason)
+        asyncio.get_running_loop().call_soon(self._client.hear, refused)
 
     # -- waiting
 
@@ -410,20 +414,27 @@ class Client:
 
     async def _until(self, done: Callable[[], bool]) -> None:
         while not done():
-            if self._failure:
-                raise LinkError(self._failure)
+            self._check_alive()
             self._news.clear()
             await self._news.wait()
 
+    def _check_alive(self) -> None:
+        if self._failure:
+            raise LinkError(self._failure)
+
     def _fail(self, reason: str) -> None:
         self._failure = reason
-        for subscription in self._subscriptions.values():
-            subscription.end("" if self._closing else reason)
+        self._inbox.end("" if self._closing else reason)
         self._news.set()
 
     def _tell(self, news: News, why: str) -> None:
-        if self._watch is not None:
+        if self._watch is None:
+            return
+        try:
             self._watch(news, why)
+        except Exception as error:  # a mistake in there must not end the connection
+            about = {"message": "whoever watches a client has failed", "exception": error}
+            asyncio.get_running_loop().call_exception_handler(about)
 
 
 class _Wire:

@@ -6,9 +6,11 @@ call.
 
 import asyncio
 import threading
+from collections import deque
 from collections.abc import Coroutine, Iterable, Iterator
 from typing import Any, Final, TypeVar
 
+from tidegate.errors import LinkError
 from tidegate.network import client as live
 from tidegate.network import notification
 from tidegate.network.client import Watch
@@ -30,6 +32,16 @@ class Subscription:
     def id(self) -> int:
         """Its id."""
         return self.own.id
+
+    @property
+    def missed(self) -> int:
+        """How many events were dropped, in all."""
+        return self.own.missed
+
+    @property
+    def waiting(self) -> int:
+        """How many notifications wait for the application."""
+        return self.own.waiting
 
     def __iter__(self) -> Iterator[Notification]:
         return self
@@ -65,6 +77,21 @@ class SyncClient:
         self.close()
 
     @property
+    def name(self) -> str:
+        """Its name."""
+        return self.client.name
+
+    @property
+    def kind(self) -> Kind:
+        """Its kind of filters."""
+        return self.client.kind
+
+    @property
+    def refused(self) -> deque[str]:
+        """Why the last of its events that were not taken were not."""
+        return self.client.refused
+
+    @property
     def client(self) -> live.Client:
         """The client in the other thread."""
         assert self._client is not None
@@ -72,6 +99,9 @@ class SyncClient:
 
     def wait(self, doing: Coroutine[Any, Any, Found], timeout: float | None = None) -> Found:
         """Let something be done in the other thread, and wait for it."""
+        if self._loop.is_closed():
+            doing.close()
+            raise LinkError("the client was closed")
         future = asyncio.run_coroutine_threadsafe(doing, self._loop)
         try:
             return future.result(timeout)
@@ -121,8 +151,9 @@ class SyncClient:
 
     def close(self) -> None:
         """End the connection."""
-        self.wait(self.client.close())
-        self._stop()
+        if not self._loop.is_closed():
+            self.wait(self.client.close())
+            self._stop()
 
     def _stop(self) -> None:
         self._loop.call_soon_threadsafe(self._loop.stop)
