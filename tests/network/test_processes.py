@@ -305,6 +305,14 @@ def test_a_file_describes_a_broker(tmp_path: Path) -> None:
         ("name = 'a'\nlisten = 'x:1'\n[limits]\nx = 1", "there is no limit x"),
         ("name = 'a'\nlisten = 'x:1'\n[neighbours]\nb = 1", "neighbours.b cannot be 1"),
         ("name = ", "is not TOML"),
+        ("name = ''\nlisten = 'x:1'", "name cannot be ''"),
+        ("name = 'a'\nlisten = 'x:1'\nstorage = ''", "storage cannot be ''"),
+        ("name = 'a'\nlisten = 'x:1'\nsnapshot = 0", "snapshot is at least 1, not 0"),
+        ("name = 'a'\nlisten = 'x:1'\nsnapshot = true", "snapshot cannot be True"),
+        ("name = 'a'\nlisten = 'x:1'\n[tls]", "tls has certificate, key and authority"),
+        ("name = 'a'\nlisten = 'x:1'\n[limits]\nevents = 0.5", "events is a whole number"),
+        ("name = 'a'\nlisten = 'x:1'\n[limits]\nkeep = inf", "keep is a number of seconds"),
+        ("name = 'a'\nlisten = 'x:1'\nparent = 'b'", "b may be above, and is none of"),
     ],
 )
 def test_a_file_that_describes_none(tmp_path: Path, text: str, why: str) -> None:

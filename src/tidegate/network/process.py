@@ -49,17 +49,19 @@ A file describes one broker:
 """
 
 import asyncio
+import resource
 import secrets
 import signal
 import tomllib
+import warnings
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from tidegate.engine.primitives.gc_pause import rarely
-from tidegate.errors import TidegateError
+from tidegate.errors import TidegateError, TidegateWarning
 from tidegate.network.address import Address, read_address
 from tidegate.network.disk import Disk
 from tidegate.network.guard import Guard, Known, read_clients, read_roles
@@ -118,6 +120,7 @@ _NUMBERS = {"snapshot", "patience", "forget", "window"}
 _FLAGS = {"advertisements", "keep_events", "anywhere", "root"}
 _KNOWN = _TEXTS | _TABLES | _NUMBERS | _FLAGS | {"backups"}
 _TLS = {"certificate", "key", "authority"}
+_FILES: Final = 64  # that a process has open, beside its connections
 
 
 def read_setup(path: Path, kind: Attributes) -> Setup:
@@ -145,7 +148,7 @@ def read_setup(path: Path, kind: Attributes) -> Setup:
         changed(Limits(), table.get("limits", {})),
         table.get("snapshot", 10_000),
         table.get("anywhere", False),
-        _read_tls(path, tls) if tls else None,
+        _read_tls(path, tls) if "tls" in table else None,
         tuple(tls.get("brokers", ())),
         read_clients(table.get("clients", {}), roles) if listed else None,
         check_slow(table.get("slow", "cut")),
@@ -161,7 +164,7 @@ def _check(path: Path, table: dict[str, Any]) -> None:
         if key not in _KNOWN:
             raise TidegateError(f"{path}: there is no key {key}, but {', '.join(sorted(_KNOWN))}")
         right = (
-            isinstance(value, str)
+            isinstance(value, str) and value != ""
             if key in _TEXTS
             else isinstance(value, dict)
             if key in _TABLES
@@ -174,6 +177,8 @@ def _check(path: Path, table: dict[str, Any]) -> None:
     for key in ("name", "listen"):
         if key not in table:
             raise TidegateError(f"{path}: {key} is missing")
+    if table.get("snapshot", 1) < 1:
+        raise TidegateError(f"{path}: snapshot is at least 1, not {table['snapshot']}")
     for part in ("neighbours", "namespaces", "limits"):
         for key, value in table.get(part, {}).items():
             if type(value) not in ((int, float) if part == "limits" else (str,)):
@@ -253,7 +258,7 @@ async def live(
             setup.listen,
             setup.neighbours,
             keeper=keeper,
-            limits=setup.limits,
+            limits=_within_files(setup.limits, tls=setup.tls is not None),
             guard=setup.guard(),
             anywhere=setup.anywhere,
             slow=setup.slow,
@@ -266,6 +271,28 @@ async def live(
             loop.add_signal_handler(number, server.stop)
         ready(server)
         await server.run()
+
+
+def _within_files(limits: Limits, *, tls: bool) -> Limits:
+    """The limits of a process that may not open as many files as it may have connections.
+
+    With TLS, a connection has two for a moment, as one that is not agreed on yet counts for none.
+    """
+    each = 2 if tls else 1
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    needed = each * limits.connections + _FILES
+    if hard != resource.RLIM_INFINITY:
+        needed = min(needed, hard)
+    if soft != resource.RLIM_INFINITY and soft < needed:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (needed, hard))
+    most = (needed - _FILES) // each
+    if most >= limits.connections:
+        return limits
+    if most < 1:
+        raise TidegateError(f"a broker needs more than the {hard} files that it may open here")
+    said = f"{most:,} connections at most: this process may not open more than {hard:,} files"
+    warnings.warn(said, TidegateWarning, stacklevel=2)
+    return replace(limits, connections=most)
 
 
 def _recalled(setup: Setup, kind: Kind, stack: ExitStack) -> tuple[Broker, Keeper | None]:
