@@ -29,6 +29,7 @@ from tidegate.overlay.attribute_filter import AttributeFilter
 from tidegate.overlay.attributes import Attributes
 from tidegate.overlay.broker import Broker
 from tidegate.overlay.filter import Filter
+from tidegate.overlay.kinds import kind_called
 from tidegate.overlay.messages import (
     Acknowledge,
     Advertise,
@@ -41,6 +42,7 @@ from tidegate.overlay.messages import (
     Report,
     Told,
 )
+from tidegate.overlay.template import Language
 
 KIND = Attributes()
 NUMBERS = st.integers(0, 2**63 - 1)
@@ -205,7 +207,7 @@ def test_filters_of_one_text_without_parameters_are_no_columns() -> None:
         ["price < :x", [1], [5], [[1]]],
         ["price < :x", [1], ["x"], [[["nonsense"]]]],
         ["price < :x", [1], ["x"], [[{}]]],
-        ["price", [1], [], []],
+        ["price < :x", [1], ["x", "x"], [[1], [1]]],
         [],
         5,
     ],
@@ -222,6 +224,32 @@ def test_a_filter_that_cannot_be_read_is_refused_by_number() -> None:
     assert (caught.value.of, caught.value.seq) == (Change, 7)
     with pytest.raises(UnreadableChangeError):
         read_control(write([["advertise", 7, [[1, ["?"]]], [], [], False], []]), KIND, known)
+    for unbound in (["price < :x", [1], [], []], ["price < :x", [1], ["y"], [[1]]]):
+        with pytest.raises(UnreadableChangeError):
+            read_control(write([["change", 7, [], [], [], False], [unbound]]), KIND, known)
+
+
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [
+        ("attributes", "price < :x"),
+        ("attributes", "price < 5"),
+        ("xml", "//quote[price < $x]"),
+        ("xml", "//quote"),
+        ("attributes+xml", "price < :x"),
+        ("attributes+xml", "//quote[price < $x]"),
+        ("attributes+xml", "//quote"),
+    ],
+)
+def test_filters_of_every_kind_are_told_as_text(kind: str, text: str) -> None:
+    own = kind_called(kind)
+    assert isinstance(own, Language)
+    named = "x" in text
+    columns = [text, [3, 4], ["x"] if named else [], [[5, 7]] if named else []]
+    told = read_control(write([["change", 1, [], [], [], False], [columns]]), own, known)
+    values: list[dict[str, int]] = [{"x": 5}, {"x": 7}] if named else [{}, {}]
+    filters = [own.template(text).bind(each) for each in values]
+    assert told == Change(1, add=(Entry(3, filters[0]), Entry(4, filters[1])))
 
 
 def test_openings() -> None:

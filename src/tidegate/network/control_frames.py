@@ -16,8 +16,9 @@ A message that takes back advertisements has the flag `IN_TURN`: it does not ove
 numbers among theirs (`kept`).
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import repeat
 from typing import Any, Final
 
 from tidegate.errors import FrameError, TidegateError
@@ -33,6 +34,7 @@ from tidegate.overlay.encoding import read as read_spelled
 from tidegate.overlay.filter import Filter, Kind
 from tidegate.overlay.form import is_id
 from tidegate.overlay.messages import Advertise, Change, Entry, Message, Told
+from tidegate.overlay.template import Language
 
 _ALIKE: Final = 2  # entries of one text from which on they travel as columns
 _PLAIN: Final = (int, float, str, bool, type(None))
@@ -135,15 +137,28 @@ def _columns(group: Sequence[Entry]) -> list[Any]:
 
 def _entries(columns: Any, kind: Kind) -> list[Entry]:
     match columns:
-        case [str(text), list(ids), list(names), list(values)] if isinstance(kind, Attributes):
+        case [str(text), list(ids), list(names), list(values)]:
             columns = [_column(column, len(ids)) for column in values]
             if len(columns) != len(names) or not all(map(is_id, ids)):
                 raise FrameError("columns have a name each, and ids are whole numbers of 64 bits")
-            if not names or not all(type(name) is str for name in names):
-                raise FrameError("the names of parameters are texts")
-            filters = kind.parse_many(text, dict(zip(names, columns, strict=True)))
-            return list(map(Entry, ids, filters))
+            if not all(type(name) is str for name in names) or len(set(names)) < len(names):
+                raise FrameError("the names of parameters are texts, each of them there once")
+            own = dict(zip(names, columns, strict=True))
+            return list(map(Entry, ids, _bound(text, own, len(ids), kind)))
     raise FrameError("columns are a text, ids, names of parameters and their values")
+
+
+def _bound(
+    text: str, columns: Mapping[str, Sequence[Constant]], count: int, kind: Kind
+) -> Sequence[Filter]:
+    """Filters of one text, as many as there are rows of values for its parameters."""
+    if columns and isinstance(kind, Attributes):
+        return kind.parse_many(text, columns)
+    if not isinstance(kind, Language):
+        raise TidegateError(f"filters of the kind {kind.name} have no texts")
+    template = kind.template(text)
+    rows = zip(*columns.values(), strict=True) if columns else repeat((), count)
+    return [template.bind(dict(zip(columns, row, strict=True))) for row in rows]
 
 
 def _column(spelled: Any, count: int) -> list[Constant]:
