@@ -6,6 +6,7 @@ on, and nothing grows.
 """
 
 from collections import Counter
+from copy import deepcopy
 from random import Random
 from typing import Any
 
@@ -50,6 +51,7 @@ JUNK: list[Any] = [
 ]
 BYTES = [0, 1, 2, 127, 128, 144, 145, 196, 255, *b" ':<=a9"]
 KINDS = [("attributes", False), ("attributes", True)]
+KINDS += [("xml", False), ("attributes+xml", True)] if LONG else []
 TEXTS = {
     "attributes": ["price < :x", "side = :s AND price >= :x", "price < 10 OR side LIKE 'b%'"],
     "xml": ["//price[. < $x]", "//quote[side = $s][price >= $x]", "/quote//side"],
@@ -85,7 +87,7 @@ class Hostile:
         """A new connection, after the last one has ended."""
         client = link == "mallory"
         assert self.driver.up(link, client) is None
-        self.frames[link] = Frames(LONGEST)
+        self.frames[link] = Frames(LONGEST, message=LONGEST)
         if not client:
             stream = self.broker.routing.links[link].stream
             self.say(link, control(["hello", 5, self.broker.life, stream.sent]))
@@ -100,7 +102,7 @@ class Hostile:
                 for each in frames.feed(part):
                     if each.sort not in (Sort.HEARTBEAT, Sort.CLOSE):  # known by the connection
                         self.driver.heard(link, each)
-                assert frames.waiting <= LONGEST + HEAD.size
+                assert frames.waiting <= 2 * LONGEST + HEAD.size
             self.driver.take_events()
         except FrameError:
             self.outcomes["ended"] += 1
@@ -195,7 +197,7 @@ class Hostile:
             places = [part for part in at if type(part) is list and part]
             if self.random.random() < 0.3:
                 break
-        at[self.random.randrange(len(at))] = self.random.choice(JUNK)
+        at[self.random.randrange(len(at))] = deepcopy(self.random.choice(JUNK))
         return said
 
     def mutated(self, data: bytes) -> bytes:
