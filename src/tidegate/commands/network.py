@@ -95,10 +95,17 @@ def _run(commands: dict[str, list[str]], ports: dict[str, int], seconds: float |
 
     Time counts from when all of them listen.
     """
-    running = {name: subprocess.Popen(command) for name, command in commands.items()}
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    running: dict[str, subprocess.Popen[bytes]] = {}
     end: float | None = None
     ready = False
     try:
+        for name, command in commands.items():
+            running[name] = subprocess.Popen(command)
         while end is None or time.monotonic() < end:
             for name, process in running.items():
                 if process.poll() is not None:
@@ -110,6 +117,7 @@ def _run(commands: dict[str, list[str]], ports: dict[str, int], seconds: float |
     except KeyboardInterrupt:
         pass
     finally:
+        signal.signal(signal.SIGTERM, before)
         for process in running.values():
             process.send_signal(signal.SIGTERM)
         for process in running.values():

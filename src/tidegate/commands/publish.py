@@ -99,13 +99,15 @@ def _batches(path: Path | None) -> "Iterator[list[Event]]":
             if some:
                 yield some
     except OSError as error:
-        raise TidegateError(f"{path} cannot be read: {error.strerror}") from None
+        raise TidegateError(f"{path} cannot be read: {error.strerror or error}") from None
+    except ValueError as error:  # bytes that are no UTF-8, or no Parquet
+        raise TidegateError(f"{path or 'standard input'} cannot be read: {error}") from None
 
 
 def _read(line: str, number: int) -> "Event":
     try:
         found = json.loads(line)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise TidegateError(f"line {number} is not JSON: {error}") from None
     if isinstance(found, dict | str):
         return found

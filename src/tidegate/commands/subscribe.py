@@ -21,6 +21,7 @@ from tidegate.commands.reaching import (
     read_tls,
 )
 from tidegate.console import err
+from tidegate.errors import TidegateError
 
 if TYPE_CHECKING:
     from tidegate.overlay.filter import Event, Filter, Kind, Plain
@@ -40,7 +41,7 @@ def subscribe(
         typer.Option("--set", metavar="NAME=VALUE", help="A parameter's value; repeatable."),
     ] = None,
     count: Annotated[
-        int | None, typer.Option(help="Stop after so many; else when it is interrupted.")
+        int | None, typer.Option(min=1, help="Stop after so many; else when it is interrupted.")
     ] = None,
     namespaces: NamespaceOption = None,
     name: Annotated[str, typer.Option(help="Who subscribes.")] = "",
@@ -81,6 +82,10 @@ def _pattern(
     from tidegate.overlay.patterns import Patterns
     from tidegate.overlay.several import Several
 
+    if Patterns.name not in kind.name.split("+"):
+        raise TidegateError(
+            f"--namespace is for patterns on documents; this broker has {kind.name}"
+        )
     f = Patterns(namespaces).parse(text, **given)
     return kind.filter(f) if isinstance(kind, Several) else f
 
