@@ -62,7 +62,7 @@ def measured(experiment: Experiment, points: Sequence[Point]) -> Rows:
         assert not set(row) & set(point)
         rows.append({**point, **row, "seed": 1})
     for plot in experiment.plots:
-        for row in rows:
+        for row in rows if plot.made is None else plot.made(Rows(rows)):
             assert {plot.x, *plot.columns} <= set(row)
     return Rows(rows)
 
@@ -171,6 +171,14 @@ def test_counting_tables_get_smaller_beside_simple_ones() -> None:
     found = {claim.name: claim for claim in own.claims}
     assert found["xnet-ratio-falls"].rule(rows).state == "held"
     assert found["xnet-at-consumers"].rule(rows).state == "held"
+    [plot] = [each for each in own.plots if "Fig. 6.9" in each.title]
+    ours, printed_ones = Finding(own, "small", rows).curves(plot)
+    entries = {(row["protocol"], row["population"]): row["entries"] for row in rows}
+    assert [(each.x, each.mean) for each in ours.points] == [
+        (n, entries["XNet", n] / entries["Simple", n]) for n in (100, 300)
+    ]
+    assert printed_ones.label == ours.label
+    assert len(xnet_routing.beside_simple(rows.where(protocol="XNet"))) == 0
     managed = measured(
         xnet_routing.MANAGEMENT, [{"tried": 3, "protocol": "XNet", "population": 50}]
     )

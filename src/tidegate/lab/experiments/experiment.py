@@ -141,7 +141,8 @@ class Plot:
 
     `label` makes a curve's name of parameters and of `{column}`, which is the column's name, or
     what `names` calls it; printed values that have the same name are drawn beside it. Where there
-    are points of several grids, only curves of at least so many places are drawn.
+    are points of several grids, only curves of at least so many places are drawn. What takes
+    rows of several points, such as a ratio of two, is `made` of all rows.
     """
 
     title: str
@@ -158,6 +159,7 @@ class Plot:
     order: tuple[str, ...] = ()  # of the values of x, where they are names
     names: Mapping[str, str] = field(default_factory=dict)
     least: int = 1
+    made: Callable[[Rows], Rows] | None = None
 
 
 @dataclass(frozen=True)

@@ -44,7 +44,8 @@ class Finding:
 
     def curves(self, plot: Plot) -> list[Curve]:
         """What is to be drawn: ours, and beside it what is printed."""
-        rows = self.rows.where(**plot.where)
+        rows = self.rows if plot.made is None else plot.made(self.rows)
+        rows = rows.where(**plot.where)
         found = []
         for values in sorted({tuple(row[name] for name in plot.by) for row in rows}, key=_order):
             own = dict(zip(plot.by, values, strict=True))
