@@ -18,6 +18,7 @@ pytestmark = pytest.mark.slow
 LONG = os.environ.get("TIDEGATE_LONG") == "1"
 SEEDS = range(8 if LONG else 1)
 AT_RANDOM = 520 if LONG else 6
+SOON = 0.03  # seconds
 
 
 def kill_at_every_boundary(folder: Path, seed: int, act: Act = properly) -> int:
@@ -39,16 +40,29 @@ def test_at_every_boundary_between_effects(seed: int, tmp_path: Path) -> None:
     assert kill_at_every_boundary(tmp_path, seed) > 60
 
 
+class Killer:
+    """Kills processes soon; but later, where they live too short to answer anything."""
+
+    def __init__(self, ends: Ends, random: Random) -> None:
+        self._ends = ends
+        self._random = random
+        self._answered = 0
+        self._longest = SOON
+
+    def __call__(self, pid: int) -> None:
+        stuck = self._ends.answered == self._answered
+        self._longest = 1.2 * self._longest if stuck else SOON
+        self._answered = self._ends.answered
+        Timer(self._random.random() * self._longest, _kill, [pid]).start()
+
+
 def test_at_any_time(tmp_path: Path) -> None:
     random, kills, round_ = Random(5), 0, 0
     while kills < AT_RANDOM:
         round_ += 1
         ends = Ends(history(round_, 40))
-
-        def soon(pid: int) -> None:
-            Timer(random.random() * 0.03, _kill, [pid]).start()
-
-        run(tmp_path / str(round_), ends, fatal=repeat(None), after=soon)
+        killer = Killer(ends, random)
+        run(tmp_path / str(round_), ends, fatal=repeat(None), after=killer)
         check(ends)
         kills += ends.kills
 
