@@ -19,7 +19,7 @@ a box in the space. Any other has **parts** that are, and a **hull**, the smalle
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import product
+from itertools import islice, product
 from typing import Final, NamedTuple, TypeAlias
 from weakref import WeakSet, finalize
 
@@ -114,7 +114,7 @@ class Space:
                     moved[name] = None
         if not moved and len(rulers) == known:
             return
-        self._measure()
+        self._measure([*moved, *islice(reversed(rulers), len(rulers) - known)])
         for name in moved:
             for side, old, new in self._moves(name):
                 for store in self._stores:
@@ -133,14 +133,19 @@ class Space:
             yield side, old, new
             yield side + 1, -old[::-1], -new[::-1]
 
-    def _measure(self) -> None:
-        """Look up how far the dimensions reach."""
-        ends = [(ruler.low, -ruler.high) for ruler in self.rulers.values()]
-        self.whole = np.array(ends, np.int64).ravel()
-        self.no_limits = (
-            np.full(len(self.whole), UNBOUNDED_BELOW, np.int64),
-            np.full(len(self.whole), UNBOUNDED_ABOVE, np.int64),
-        )
+    def _measure(self, names: Iterable[str]) -> None:
+        """Look up how far some dimensions reach, all new ones among them."""
+        before, count = self.whole, 2 * len(self.rulers)
+        self.whole = np.empty(count, np.int64)
+        self.whole[: len(before)] = before
+        for name in names:
+            ruler, side = self.rulers[name], self.sides[name]
+            self.whole[side : side + 2] = ruler.low, -ruler.high
+        if count != len(before):
+            self.no_limits = (
+                np.full(count, UNBOUNDED_BELOW, np.int64),
+                np.full(count, UNBOUNDED_ABOVE, np.int64),
+            )
 
     def remove(self) -> None:
         """Be told that a filter has gone; now and then, tidy up."""
@@ -177,7 +182,8 @@ class Space:
             new[side : side + 2] = 2 * i, 2 * i + 1
         self.rulers = {name: self.rulers[name] for name in kept}
         self.sides = {name: 2 * i for i, name in enumerate(kept)}
-        self._measure()
+        self.whole = np.empty(0, np.int64)
+        self._measure(kept)
         for boxes in self._stores:
             boxes.renumber(new)
 
