@@ -231,16 +231,16 @@ def _policy(section: Section) -> Choice:
 def _settings(section: Section) -> Settings:
     default = Settings()
     found = Settings(
-        section.boolean("advertisements", default.advertisements),
-        section.integer("filter_size", default.filter_size, least=1),
-        section.integer("event_size", default.event_size, least=1),
-        section.integer("patience", default.patience, least=1),
-        section.integer("learn", default.learn, least=1),
-        section.integer("memory", None, least=1),
-        section.integer("bandwidth", None, least=1),
-        section.integer("forget", None, least=1),
-        section.integer("window", default.window, least=1),
-        section.boolean("keep_events", default.keep_events),
+        advertisements=section.boolean("advertisements", default.advertisements),
+        filter_size=section.integer("filter_size", default.filter_size, least=1),
+        event_size=section.integer("event_size", default.event_size, least=1),
+        patience=section.integer("patience", default.patience, least=1),
+        learn=section.integer("learn", default.learn, least=1),
+        memory=section.integer("memory", None, least=1),
+        bandwidth=section.integer("bandwidth", None, least=1),
+        forget=section.integer("forget", None, least=1),
+        window=section.integer("window", default.window, least=1),
+        keep_events=section.boolean("keep_events", default.keep_events),
     )
     section.close()
     return found
