@@ -265,7 +265,11 @@ LEAVES = Experiment(
     ),
     claims=(
         Claim("xnet-fig9.7", _after_leaves, _TOPS),
-        Claim("xnet-mended", _mended),
+        Claim(
+            "xnet-mended",
+            _mended,
+            "A basic join finds the deepest container as well; it leaves others where they are.",
+        ),
     ),
     data=which_news,
 )
