@@ -63,6 +63,25 @@ def test_who_answers_a_search_is_found_without_walking(seed: int, patchy: bool) 
 
 
 @given(SEEDS)
+def test_as_many_peers_handle_a_join_as_searches_of_the_protocol_pass(seed: int) -> None:
+    draw = Random(seed)
+    settings = some_settings(draw)
+    kind = WordKind()
+    model = Hierarchy(kind, settings)
+    tree: Simulation[TreePeer] = Simulation(
+        kind, lambda name, f: TreePeer(name, kind, f, settings), delay=1
+    )
+    for step in range(24):
+        name, f = f"p{step}", drawn_filter(draw)
+        before = {other: peer.searches for other, peer in tree.peers.items()}
+        handled = model.probe(name, f, settings.join)
+        model.join(name, f)
+        tree.join(name, f)
+        tree.settle()
+        assert handled == sum(tree.peers[other].searches > was for other, was in before.items())
+
+
+@given(SEEDS)
 def test_events_from_the_root_reach_whom_walking_reaches(seed: int) -> None:
     draw = Random(seed)
     model = Hierarchy(WordKind(), some_settings(draw))
