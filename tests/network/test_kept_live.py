@@ -13,10 +13,8 @@ from tests.network.forked import Forked
 from tests.network.live import until
 from tidegate.network.client import Client
 from tidegate.network.notification import Subscription
-from tidegate.network.warming import warm
 from tidegate.overlay.settings import Settings
 
-warm()  # compiling takes longer than brokers are patient in these tests
 KEEPING = Settings(keep_events=True, keep_deliveries=False)
 KILLS = 60 if LONG else 4
 

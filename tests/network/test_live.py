@@ -31,13 +31,11 @@ from tidegate.network.pressure import Slow
 from tidegate.network.server import Server
 from tidegate.network.status import status
 from tidegate.network.sync_client import connect as connect_sync
-from tidegate.network.warming import warm
 from tidegate.overlay.attributes import Attributes
 from tidegate.overlay.broker import Broker
 from tidegate.overlay.messages import Change, Entry
 from tidegate.overlay.settings import Settings
 
-warm()  # compiling takes longer than brokers are patient in these tests
 KIND = Attributes()
 OPENING = say(Opening(VERSION, "client", "x"))
 
