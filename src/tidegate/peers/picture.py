@@ -14,6 +14,8 @@ from tidegate.peers.branch import Family
 from tidegate.simulate.picture import Point, layout
 
 _RADIUS: Final = 16
+_LETTER: Final = 6.2  # how wide one is, about
+_LETTERS: Final = 13  # of a name; the rest is in the title
 _INK: Final = "#1f2d3d"
 _LINE: Final = "#8fb3cc"
 _PLAIN: Final = "#e1eff7"
@@ -35,15 +37,15 @@ def tree_picture(name: str, families: Mapping[str, Family], filters: Mapping[str
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{max(width, 420):.0f}" '
         f'height="{height:.0f}" font-family="sans-serif" font-size="11" fill="{_INK}">',
         '<rect width="100%" height="100%" fill="white"/>',
-        f'<text x="16" y="26" font-size="15" font-weight="bold">{escape(name)}</text>',
+        *_head(name, "dashed: wants exactly the same as its parent"),
     ]
     for parent, child in edges:
         parts.append(_edge(places[parent], places[child], dashed=families[child].equal))
-    parts.append(_circle(places[_ROOT], "root", "virtual", "white", _LINE))
+    parts.append(_peer(places[_ROOT], "root", "virtual", "white", _LINE))
     for peer, family in families.items():
         fill = _EQUAL if family.equal or any(family.children.values()) else _PLAIN
         ring = _INK if family.joined else "#b3261e"
-        parts.append(_circle(places[peer], peer, filters[peer], fill, ring))
+        parts.append(_peer(places[peer], peer, filters[peer], fill, ring))
     return "\n".join([*parts, "</svg>"]) + "\n"
 
 
@@ -65,14 +67,14 @@ def graph_picture(
         f'<svg xmlns="http://www.w3.org/2000/svg" {size} '
         f'font-family="sans-serif" font-size="11" fill="{_INK}">',
         '<rect width="100%" height="100%" fill="white"/>',
-        f'<text x="16" y="26" font-size="15" font-weight="bold">{escape(name)}</text>',
+        *_head(name, "dashed: nearest to neither end, and chosen at random"),
     ]
     for peer, others in links.items():
         for other, random in others.items():
             if peer < other and other in places:
                 parts.append(_edge(places[peer], places[other], dashed=random))
     for peer, place in places.items():
-        parts.append(_circle(place, peer, filters[peer], _PLAIN, _INK))
+        parts.append(_peer(place, peer, filters[peer], _PLAIN, _INK))
     return "\n".join([*parts, "</svg>"]) + "\n"
 
 
@@ -84,9 +86,19 @@ def _edge(a: Point, b: Point, *, dashed: bool) -> str:
     )
 
 
-def _circle(at: Point, name: str, filter_text: str, fill: str, ring: str) -> str:
+def _head(name: str, legend: str) -> tuple[str, str]:
     return (
-        f'<circle cx="{at.x:.1f}" cy="{at.y:.1f}" r="{_RADIUS}" fill="{fill}" stroke="{ring}">'
-        f"<title>{escape(name)}: {escape(filter_text)}</title></circle>"
-        f'<text x="{at.x:.1f}" y="{at.y + 4:.1f}" text-anchor="middle">{escape(name)}</text>'
+        f'<text x="16" y="26" font-size="15" font-weight="bold">{escape(name)}</text>',
+        f'<text x="16" y="44">{legend}</text>',
+    )
+
+
+def _peer(at: Point, name: str, filter_text: str, fill: str, ring: str) -> str:
+    short = name if len(name) <= _LETTERS else f"{name[: _LETTERS - 1]}…"
+    half = max(_RADIUS, _LETTER * len(short) / 2 + 6)
+    return (
+        f'<rect x="{at.x - half:.1f}" y="{at.y - _RADIUS:.1f}" width="{2 * half:.1f}" '
+        f'height="{2 * _RADIUS}" rx="{_RADIUS}" fill="{fill}" stroke="{ring}">'
+        f"<title>{escape(name)}: {escape(filter_text)}</title></rect>"
+        f'<text x="{at.x:.1f}" y="{at.y + 4:.1f}" text-anchor="middle">{escape(short)}</text>'
     )
