@@ -227,6 +227,15 @@ def test_a_new_session_says_nothing_of_its_own_and_leaves_nothing_behind() -> No
     assert not Path(folder).exists()
 
 
+def test_what_java_says_is_shown_without_traces() -> None:
+    said = "WARN one\njava.lang.Error: two\n\tat A.b(A.java:1)\n\t... 9 more\n\nERROR three\n"
+    assert session.last_lines(said) == "\n  WARN one\n  java.lang.Error: two\n  ERROR three"
+    assert session.last_lines("") == ""
+    assert session.last_lines("\n".join(map(str, range(99)))).split() == [
+        str(n) for n in range(91, 99)
+    ]
+
+
 @pytest.mark.spark
 def test_a_command_says_nothing_that_is_not_its_own(tmp_path: Path) -> None:
     Store.create(tmp_path / "store").add("a", "price < 10")

@@ -25,14 +25,13 @@ from typing import Final
 
 from tidegate.errors import TidegateError
 from tidegate.pipeline.spark.java import require_java
-from tidegate.pipeline.spark.session import LOGGING
+from tidegate.pipeline.spark.session import LOGGING, last_lines
 
 HOST: Final = "127.0.0.1"
 """Where the cluster can be reached: on this machine only."""
 
 _SECONDS: Final = 120  # for a master or a worker to start
 _GRACE: Final = 5  # seconds for them to stop
-_LAST: Final = 8  # lines of a log that an error shows
 _LOGGING: Final = f"""\
 {LOGGING}logger.deploy.name = org.apache.spark.deploy
 logger.deploy.level = info
@@ -171,9 +170,7 @@ class _Daemons:
             if found is not None:
                 return found[1]
             if ended:
-                told = [line for line in said.splitlines() if not line.startswith("\tat ")]
-                last = "".join(f"\n  {line}" for line in told[-_LAST:])
-                raise TidegateError(f"Spark's {name} did not start:{last}")
+                raise TidegateError(f"Spark's {name} did not start:{last_lines(said)}")
             time.sleep(0.05)
 
     def stop(self) -> None:

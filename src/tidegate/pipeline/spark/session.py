@@ -59,7 +59,8 @@ appender.stderr.layout.pattern = %d{HH:mm:ss} %p %c{1}: %m%n%ex
 _OURS: Final = re.compile(
     r"^(?:\w+\.)*tidegate\.errors\.\w+: (.*?)(?=\n\s*\n|\n\s*at |\n?\Z)", re.MULTILINE | re.DOTALL
 )
-_LAST: Final = 20  # lines of the log that an error shows
+_TRACE: Final = re.compile(r"\s+(at |\.\.\. \d+ more)")
+_LAST: Final = 8  # lines of a log that an error shows
 
 
 def start(
@@ -172,11 +173,16 @@ def _spelled(value: str | int | bool) -> str:
 
 def _failed(error: Exception, log: Path) -> str:
     try:
-        lines = log.read_text(errors="replace").splitlines()
+        said = log.read_text(errors="replace")
     except OSError:
-        lines = []
-    told = [f"  {line}" for line in lines[-_LAST:] if line.strip()]
-    return "\n".join([f"Spark did not start: {reason(error)}", *told])
+        said = ""
+    return f"Spark did not start: {reason(error)}{last_lines(said)}"
+
+
+def last_lines(said: str) -> str:
+    """The end of what Java has logged, without traces; each line indented, on a line of its own."""
+    told = [line for line in said.splitlines() if line.strip() and not _TRACE.match(line)]
+    return "".join(f"\n  {line}" for line in told[-_LAST:])
 
 
 def reason(error: BaseException) -> str:
