@@ -28,7 +28,7 @@ from tidegate.overlay.kinds import kind_called
 from tidegate.overlay.messages import Advertise, Change, Entry, Message
 from tidegate.overlay.settings import Settings
 
-HOSTILE = 1_000_000 if LONG else 2_400
+HOSTILE = 1_000_000 if LONG else 3_200
 LONGEST = 10_000  # bytes of a frame
 MOST = 150  # subscriptions of a client
 QUIET = 1_050  # subscriptions of somebody else: so many that events are matched together
@@ -50,8 +50,7 @@ JUNK: list[Any] = [
     ["1D"],
 ]
 BYTES = [0, 1, 2, 127, 128, 144, 145, 196, 255, *b" ':<=a9"]
-KINDS = [("attributes", False), ("attributes", True)]
-KINDS += [("xml", False), ("attributes+xml", True)] if LONG else []
+KINDS = [("attributes", False), ("attributes", True), ("xml", False), ("attributes+xml", True)]
 TEXTS = {
     "attributes": ["price < :x", "side = :s AND price >= :x", "price < 10 OR side LIKE 'b%'"],
     "xml": ["//price[. < $x]", "//quote[side = $s][price >= $x]", "/quote//side"],

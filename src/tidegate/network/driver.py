@@ -384,7 +384,7 @@ class Driver:
         self.counted["messages out"] += 1
         if isinstance(message, Refuse):
             self.counted["refused"] += 1
-            self.refused[sort_of(message.reason)] += 1
+            self.refused[sort_of(message)] += 1
         return control_frame(message, self.broker.kind, in_turn=self._keeps)
 
     def _count_out(self, what: str, link: str, count: int) -> None:

@@ -8,6 +8,8 @@ counters as texts.
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
+from tidegate.overlay.messages import Refuse
+
 SIZES: Final = (1, 10, 100, 1_000, 10_000)  # of batches, up to which they are counted together
 
 _SORTS: Final = (
@@ -16,24 +18,29 @@ _SORTS: Final = (
     ("this client may", "no right"),
     ("the event takes", "event too large"),
     ("the number was used", "number used"),
+    ("no paths lead", "no paths"),
     ("the value of", "schema"),
-    ("this is no event", "no event"),
-    ("an event is attributes", "no event"),
     ("a client may have", "too many subscriptions"),
-    ("the filter with id", "filter"),
-    ("this is no filter", "filter"),
+    ("what is told as a whole", "message"),
+    ("this is no message", "message"),
     ("the id", "id"),
     ("an id", "id"),
 )
 
 
-def sort_of(reason: str) -> str:
-    """The sort of a refusal.
+def sort_of(refusal: Refuse) -> str:
+    """The sort of a refusal; of an event, a change or another message that cannot be read, that.
 
-    >>> sort_of("the event takes 2,000 bytes; 1,000 are allowed")
+    >>> sort_of(Refuse(None, 7, "the event takes 2,000 bytes; 1,000 are allowed"))
     'event too large'
+    >>> sort_of(Refuse(None, 7, "the document is not well-formed: syntax error: line 1, column 0"))
+    'no event'
+    >>> sort_of(Refuse(3, None, "the filter with id 5 cannot be taken: it is larger than 9 bytes"))
+    'filter'
     """
-    return next((sort for begins, sort in _SORTS if reason.startswith(begins)), "other")
+    unread = "no event" if refusal.number is not None else "message"
+    unread = "filter" if refusal.seq is not None else unread
+    return next((sort for begins, sort in _SORTS if refusal.reason.startswith(begins)), unread)
 
 
 def size_of(count: int) -> int:
