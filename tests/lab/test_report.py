@@ -95,6 +95,15 @@ def test_printed_values_stand_beside_ours(runs: Path) -> None:
     assert "1,000" in text
 
 
+def test_places_of_different_curves_rise_in_a_table(runs: Path) -> None:
+    [found] = findings([REDUNDANT], Results(runs), ["small"])
+    other = {2: [50, 100], 3: [60, 100], 4: [30, 100]}
+    rows = Rows([{**row, "at": other[row["dimensions"]]} for row in found.rows])
+    text = markdown([Finding(REDUNDANT, "small", rows)], "results")
+    table = text[text.index("Redundant subscriptions found (Figs. 10, 11), by subscriptions:") :]
+    assert [line.split()[1] for line in table.splitlines()[4:8]] == ["30", "50", "60", "100"]
+
+
 def test_a_band_reaches_over_seeds_and_names_are_places() -> None:
     rows = Rows([{"way": w, "n": n} for w, n in (("b", 1), ("b", 3), ("a", 5))])
     [low, high] = rows.curve("way", "n")

@@ -87,7 +87,9 @@ def _experiment(finding: Finding, figures: str) -> Iterator[str]:
 
 def _table(title: str, x_label: str, curves: Sequence[Curve]) -> Iterator[str]:
     """The curves as columns; what has no value there has a dash."""
-    places = list(dict.fromkeys(p.x for curve in curves for p in curve.points))
+    found = dict.fromkeys(p.x for curve in curves for p in curve.points)
+    numbers = sorted(x for x in found if not isinstance(x, str))
+    places: list[float | str] = [*numbers, *(x for x in found if isinstance(x, str))]
     yield f"{title}, by {x_label}:\n" if x_label else f"{title}:\n"
     names = [f"{c.label}, printed" if c.printed else c.label for c in curves]
     yield f"| measured | {' | '.join(names)} |"
