@@ -210,10 +210,8 @@ class Hierarchy:
         elif relation is Relation.CONTAINS:
             found[member.name] = Reply(1, relation, member.depth, len(member.children))
         elif relation is Relation.CONTAINED and self._is_full_at(member, joiner, mode):
-            parent = member.parent
-            load = len(self._tops) if parent is None else len(parent.children)
-            above = None if parent is None else parent.name
-            found[member.name] = Reply(1, relation, member.depth, load, above)
+            above = None if member.parent is None else member.parent.name
+            found[member.name] = Reply(1, relation, member.depth, self._load_above(member), above)
         return passed
 
     def _comes_to(self, member: Member, joiner: Member, mode: Join, come: dict[str, bool]) -> bool:
@@ -239,11 +237,14 @@ class Hierarchy:
     def _is_full_at(self, member: Member, joiner: Member, mode: Join) -> bool:
         if mode is not Join.ADAPTIVE:
             return mode is Join.FULL
-        above = 0 if member.parent is None else len(member.parent.children)
-        load = max(len(member.children), above)
+        load = max(len(member.children), self._load_above(member))
         return load > self.settings.adaptive_limit or (
             drawn("adaptive", member.name, joiner.name, 1) < self.settings.adaptive_rate
         )
+
+    def _load_above(self, member: Member) -> int:
+        """How many children a peer's parent has; the virtual root is one, too."""
+        return len(self._tops if member.parent is None else member.parent.children)
 
     def _has_room(self, member: Member) -> bool:
         limit = self.settings.degree if member.equal else self.settings.root_degree

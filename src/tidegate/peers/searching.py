@@ -4,8 +4,8 @@ Chand (2005), Algorithm 22: from any peer up to the top, and from there down. It
 that contain the newcomer's filter, and, if it is a *full* one, past those that have nothing to do
 with it; where it meets a peer that is contained, that one answers, and what is below it stays
 there. A *basic* search ends there instead. An *adaptive* one is full at peers that have many
-children, or whose parent has, and elsewhere by chance. In an equivalence tree it goes down to
-somebody who has room.
+children, or whose parent has (be it the virtual root), and elsewhere by chance. In an equivalence
+tree it goes down to somebody who has room.
 """
 
 from dataclasses import dataclass
@@ -109,7 +109,7 @@ class Searching(Branch):
     def _searches_fully(self, search: Search) -> bool:
         if search.mode is not Join.ADAPTIVE:
             return search.mode is Join.FULL
-        load = max(len(self.family.children), search.load if self.family.parent else 0)
+        load = max(len(self.family.children), search.load)
         rate = self.tree.adaptive_rate
         return load > self.tree.adaptive_limit or (
             drawn("adaptive", self.name, search.joiner, search.number) < rate
