@@ -257,19 +257,19 @@ GRAPHS = Experiment(
     claims=(
         Claim("xnet-fig9.8-missed", _few_missed),
         Claim("xnet-fig9.8-vain", _some_in_vain, _FITTED),
-        Claim("xnet-more-near", _more_near, "One seed; where it is not so, by 0.3 points at most."),
+        Claim("xnet-more-near", _more_near, "Where it is not so, it is by 0.3 points at most."),
         Claim("xnet-fig9.10", _half_less),
         Claim("xnet-sixteen-percent", _sixteen, _FITTED),
         Claim(
             "xnet-no-random-links",
             _never,
-            "False positives are above 5% at 1,000 and 2,000 peers, below 3% from 5,000 on.",
+            "False positives are above 5% at 1,000 peers, below 2% from 5,000 on.",
         ),
         Claim("xnet-size-of-documents", _documents),
         Claim(
             "xnet-ratios-fall",
             _fall,
-            "All are lower at the end than at first, but not at each step; one seed.",
+            "All are lower at the end than at first, but not at each step.",
         ),
         Claim("xnet-table9.4", _table, _TIES),
         Claim("xnet-mean-degree", _slowly),

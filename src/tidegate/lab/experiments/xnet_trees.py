@@ -12,6 +12,7 @@ the protocol without messages).
 from itertools import pairwise
 from math import log
 from random import Random
+from statistics import mean
 from typing import Final
 
 from tidegate.lab.experiments.experiment import (
@@ -176,7 +177,7 @@ def _adaptive(rows: Rows) -> Verdict:
 
 
 def _after_leaves(rows: Rows) -> Verdict:
-    found = {join: max(rows.where(join=join).rows[0]["vain"]) for join in JOINS}
+    found = {join: mean(max(row["vain"]) for row in rows.where(join=join)) for join in JOINS}
     told = ", ".join(f"{join} {each:.1%}" for join, each in found.items())
     most = [each <= AFTER_LEAVES for each in found.values()]
     return Verdict.of(most, f"{told} at most, of {max(rows.values('peers')):,} peers at first")
