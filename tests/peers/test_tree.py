@@ -12,9 +12,9 @@ from tests.overlay.words import WordKind, Words
 from tests.peers.trees import History, Tree, check, check_events, some_settings
 from tidegate.errors import TidegateError
 from tidegate.peers.branch import TreeSettings
-from tidegate.peers.messages import Send
+from tidegate.peers.messages import Send, Tick
 from tidegate.peers.simulation import Simulation
-from tidegate.peers.tree_messages import Join
+from tidegate.peers.tree_messages import Join, Relation, Reply
 from tidegate.peers.tree_peer import TreePeer
 
 SEEDS = st.integers(0, 10**6)
@@ -148,6 +148,15 @@ def test_when_the_only_top_and_all_that_is_known_fail_there_is_one_tree_again() 
     tree.settle()
     check(tree)
     check_events(tree)
+
+
+def test_a_peer_does_not_go_to_the_top_before_it_has_heard_who_is_there() -> None:
+    peer = TreePeer("q", WordKind(), Words(frozenset("abc")))
+    peer.start(("a",))
+    peer.handle("b", Reply(1, Relation.CONTAINED, 1, 2))
+    for _ in range(TreeSettings().gather):
+        peer.handle("q", Tick())
+    assert not peer.family.joined  # a message that is late would leave it there alone
 
 
 def test_nobody_is_without_a_parent_for_longer_than_is_stated() -> None:

@@ -168,9 +168,6 @@ class Joining(Searching):
         """Algorithm 23, first phase: all replies are in, or will not be waited for."""
         quest = self._quest
         assert quest is not None
-        if not quest.tops and not quest.replies:
-            self._exhausted()  # whoever was to begin the search did not
-            return
         deeper = max(0, self.depth - 1) if quest.purpose is Purpose.IMPROVE else 0
         quest.candidates = candidates(quest.replies, deeper)
         if quest.candidates:
@@ -178,8 +175,10 @@ class Joining(Searching):
         elif quest.purpose is Purpose.IMPROVE:
             self._call_off()
             self._fallen(quest)
-        else:
+        elif quest.tops:
             self._to_top(tuple(quest.tops))
+        else:
+            self._exhausted()  # it has not been heard yet who is at the top
 
     # -- asking
 
