@@ -159,6 +159,14 @@ def test_a_peer_does_not_go_to_the_top_before_it_has_heard_who_is_there() -> Non
     assert not peer.family.joined  # a message that is late would leave it there alone
 
 
+def test_a_history_in_which_a_child_became_its_parents_parent_unheard() -> None:
+    history = History(524_288, at_once=True)
+    for _ in range(80):
+        history.step()
+    history.rest()
+    check(history.tree)
+
+
 def test_nobody_is_without_a_parent_for_longer_than_is_stated() -> None:
     for seed in range(5):
         history = History(seed, at_once=True)

@@ -283,6 +283,7 @@ class Joining(Searching):
         assert quest is not None
         self._leave_top(parent)
         self._close_old()
+        self._remove_child(parent)  # which it was, if word that it has left is lost
         if family.parent is not None and family.parent != parent:
             family.old, self._kept_until = family.parent, self._now + self.tree.patience
         family.joined, family.parent, family.equal = True, parent, grant.equal
