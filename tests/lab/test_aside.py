@@ -5,14 +5,11 @@ import os
 import pytest
 
 from tidegate.errors import LabError
-from tidegate.lab.aside import FORKS, aside
+from tidegate.lab.aside import aside
 from tidegate.lab.experiments import planetlab
 from tidegate.lab.experiments.planetlab import BACKUPS, NONE, Deployment, tried
 from tidegate.lab.experiments.xnet_failures import LOST
 from tidegate.lab.experiments.xroute_overlay import Consumers
-
-if not FORKS:
-    pytest.skip("there are no forks here", allow_module_level=True)
 
 
 def test_what_is_changed_aside_is_as_it_was() -> None:
@@ -52,6 +49,20 @@ def test_a_network_that_has_grown_does_as_one_that_is_new(scenario: int) -> None
     for population in (20, 60, 60, 35):  # it grows, is asked twice, and begins anew
         new = Deployment(Consumers(4), population, BACKUPS.get(scenario, NONE))
         assert tried(4, population, scenario, lost) == lost(new)
+
+
+def test_where_there_are_no_forks_each_network_is_a_new_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def crash(there: Deployment) -> tuple[float, float]:
+        return there.crash(LOST, 5), there.net.now
+
+    planetlab._grown.clear()
+    forked = tried(4, 20, 0, crash)
+    planetlab._grown.clear()
+    monkeypatch.setattr(planetlab, "FORKS", False)
+    assert [tried(4, 20, 0, crash) for _ in range(2)] == [forked, forked]
+    assert not planetlab._grown
 
 
 def test_networks_of_one_seed_are_kept_side_by_side() -> None:
