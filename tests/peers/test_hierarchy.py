@@ -23,15 +23,19 @@ def drawn_filter(draw: Random, patchy: bool = False) -> Words:
     return Patchy(words) if patchy else Words(words)
 
 
-@given(SEEDS)
-def test_one_step_after_the_other_both_are_the_same_tree(seed: int) -> None:
-    draw = Random(seed)
-    settings = some_settings(draw)
+def model_and_protocol(settings: TreeSettings) -> tuple[Hierarchy, Simulation[TreePeer]]:
+    """The same empty tree twice."""
     kind = WordKind()
-    model = Hierarchy(kind, settings)
     tree: Simulation[TreePeer] = Simulation(
         kind, lambda name, f: TreePeer(name, kind, f, settings), delay=1
     )
+    return Hierarchy(kind, settings), tree
+
+
+@given(SEEDS)
+def test_one_step_after_the_other_both_are_the_same_tree(seed: int) -> None:
+    draw = Random(seed)
+    model, tree = model_and_protocol(some_settings(draw))
     for step in range(24):
         if draw.random() < 0.75 or len(model) < 2:
             f = drawn_filter(draw)
@@ -65,16 +69,11 @@ def test_who_answers_a_search_is_found_without_walking(seed: int, patchy: bool) 
 @given(SEEDS)
 def test_as_many_peers_handle_a_join_as_searches_of_the_protocol_pass(seed: int) -> None:
     draw = Random(seed)
-    settings = some_settings(draw)
-    kind = WordKind()
-    model = Hierarchy(kind, settings)
-    tree: Simulation[TreePeer] = Simulation(
-        kind, lambda name, f: TreePeer(name, kind, f, settings), delay=1
-    )
+    model, tree = model_and_protocol(some_settings(draw))
     for step in range(24):
         name, f = f"p{step}", drawn_filter(draw)
         before = {other: peer.searches for other, peer in tree.peers.items()}
-        handled = model.probe(name, f, settings.join)
+        handled = model.probe(name, f, model.settings.join)
         model.join(name, f)
         tree.join(name, f)
         tree.settle()
